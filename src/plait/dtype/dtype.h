@@ -4,9 +4,9 @@
 #include <span>
 #include <string_view>
 
-// Element and block formats. A format is one file (<format>.cpp, and <format>.h where kernels need its bytes) and one
-// row in table.cpp; everybody else looks it up here. Byte layouts and type numbers are those of the GGUF
-// specification (ggml docs/gguf.md, `ggml_type`).
+// Element and block formats. A format is one file (<format>.cpp, and <format>.h where kernels need its bytes)
+// and one row in table.cpp; everybody else looks it up here. Byte layouts and type numbers are those of the
+// GGUF specification (ggml docs/gguf.md, `ggml_type`).
 namespace plait::dtype {
 
 // Plait's own dense numbering; GGUF's number is a column of the table. Order is the table's order.
@@ -20,10 +20,11 @@ enum class DType : uint8_t {
     I32,   // ids and positions; never a weight or a cache
 };
 
-// `n` is a multiple of block_elements. Decoding gives exactly the value the format names (every product in F32).
+// `n` is a multiple of block_elements. Decoding gives exactly the value the format names (every product in
+// F32).
 using DecodeFn = void (*)(const void* blocks, float* values, int64_t n);
-// Encoding rounds to nearest (even where the format has a tie) and never produces a NaN or infinite scale from finite
-// input; values beyond the format's range become its largest.
+// Encoding rounds to nearest (even where the format has a tie) and never produces a NaN or infinite scale
+// from finite input; values beyond the format's range become its largest.
 using EncodeFn = void (*)(const float* values, void* blocks, int64_t n);
 
 struct DTypeInfo {
@@ -45,7 +46,8 @@ const DTypeInfo* find_name(std::string_view name);  // ASCII case ignored
 
 // Bytes of `elements` consecutive values; elements must be a multiple of the block (ENSUREd).
 int64_t row_bytes(DType type, int64_t elements);
-// Elements rounded up to whole blocks: the width at which a row of `elements` values is stored when it may be padded.
+// Elements rounded up to whole blocks: the width at which a row of `elements` values is stored when it may be
+// padded.
 int64_t padded_elements(DType type, int64_t elements);
 
 }  // namespace plait::dtype
