@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace plait {
+
+// Bytes of the data caches that one core reaches; 0 = there is none, or the system does not say.
+struct CacheSizes {
+    uint64_t l1d = 0;
+    uint64_t l2 = 0;
+    uint64_t l3 = 0;
+};
+
+// A NUMA node and those of its cores that this process may run on, ascending.
+struct NumaNode {
+    int id = 0;
+    std::vector<int> cpus;
+};
+
+// What the operating system lets this process use. A plain value, so that tests can describe other machines.
+struct CoreMap {
+    static constexpr double kNoQuota = std::numeric_limits<double>::infinity();
+
+    std::vector<int> cpus;        // logical cores by the system's numbers, ascending, at least one
+    double quota = kNoQuota;      // processor seconds per second that the cgroups grant
+    CacheSizes caches;            // of the first core in `cpus`
+    std::vector<NumaNode> nodes;  // those with at least one usable core, by id
+};
+
+// Asks the system: the calling thread's affinity, caches and NUMA nodes through hwloc (without looking for
+// devices), the cgroup quota from the cgroup files. Throws Error when hwloc cannot read the machine. Takes
+// some milliseconds.
+CoreMap detect_cores();
+
+// The cores of one process, dealt to its CPU devices, and the count of workers that live on them. Make one
+// per process and pass it on. Reading is free of locks; any thread may call anything.
+class Cores {
+  public:
+    explicit Cores(CoreMap map = detect_cores());
+
+    Cores(const Cores&) = delete;
+    Cores& operator=(const Cores&) = delete;
+
+    // How many workers can run at the same time: min(cores of the affinity mask, quota rounded up), at
+    // least 1.
+    int usable() const { return usable_; }
+
+    const std::vector<int>& cpus() const { return map_.cpus; }
+    const CacheSizes& caches() const { return map_.caches; }
+    const std::vector<NumaNode>& nodes() const { return map_.nodes; }
+
+    // Reads a list like "0-3,8" (numbers as the system counts cores). The result keeps the order given.
+    // Throws Error naming the offending core or text when the list is malformed, names a core twice, or names
+    // one that this process may not use.
+    std::vector<int> parse_list(std::string_view list) const;
+
+    // Worker counts that deal usable() out to `members` >= 1 devices: as even as possible, the first ones get
+    // the remainder, nobody less than 1 (so more members than cores share them).
+    std::vector<int> deal(int members) const;
+
+    // Keeps workers counted for as long as it lives. Movable; a moved-from lease counts nothing.
+    class Lease {
+      public:
+        Lease(Lease&& other) noexcept;
+        Lease& operator=(Lease&&) = delete;
+        ~Lease();
+
+      private:
+        friend class Cores;
+        Lease(Cores& cores, int workers, std::vector<int> pins);
+
+        Cores* cores_;
+        int workers_;
+        std::vector<int> pins_;
+    };
+
+    // Announces `workers` >= 1 live workers. If `pins` is not empty, worker k runs on core pins[k %
+    // pins.size()] only. WorkerPool takes its own lease; `*this` must outlive the lease.
+    Lease lease(int workers, std::span<const int> pins = {});
+
+    // True while every live worker can have a core to itself: no more workers than usable() and no core that
+    // two workers are pinned to. Otherwise waiting must sleep at once, because the one waited for may need
+    // this core.
+    bool spin_allowed() const { return crowding_.load(std::memory_order_relaxed) == 0; }
+
+    // Workers alive now, over all leases.
+    int live_workers() const { return live_.load(std::memory_order_relaxed); }
+
+  private:
+    void add(int workers, std::span<const int> pins, int sign);
+
+    const CoreMap map_;
+    const int usable_;
+    std::mutex mutex_;  // guards pinned_ and the writing of the counts
+    std::map<int, int> pinned_;
+    std::atomic<int> live_{0};
+    std::atomic<int> crowding_{0};
+};
+
+}  // namespace plait
