@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plait/ir/step.h"
+#include "plait/ir/tensor.h"
+
+// What every op's descriptor answers. The ops themselves are in ops/, their list in ops/list.h.
+namespace plait::ir {
+
+// One operand of a call, in the row layout that TensorDesc describes.
+struct Operand {
+    TensorDesc desc;
+    std::byte* data = nullptr;
+
+    std::byte* row(int64_t index) const { return data + index * desc.row_bytes(); }
+    template <class T>
+    T* as() const {
+        return reinterpret_cast<T*>(data);
+    }
+};
+
+// A call of an op on actual data. Row counts come from the step, not from the shapes.
+struct Call {
+    std::span<const Operand> inputs;
+    std::span<const Operand> outputs;
+    const StepView* step = nullptr;
+
+    // How many indices of the operand's outermost axis this step really has.
+    int64_t rows(const Operand& operand) const;
+};
+
+// Shapes and types of the outputs. Throws Error naming operand, expected and found shape when the inputs do
+// not fit.
+template <class OpType>
+using InferFn = std::vector<TensorDesc> (*)(const OpType& op, std::span<const TensorDesc> inputs);
+
+// Computes one call on one thread, plainly and in F32 unless the op says otherwise: the meaning of the op,
+// which every kernel is tested against, and what a device without a kernel of its own runs.
+template <class OpType>
+using ReferenceFn = void (*)(const OpType& op, const Call& call);
+
+// Operand masks have bit i set for input i.
+template <class OpType>
+struct Descriptor {
+    const char* name;
+    InferFn<OpType> infer;
+    ReferenceFn<OpType> reference;
+    // Operands in which the op is linear: a reduction of such an operand may move behind the op.
+    uint32_t linear_in = 0;
+    // The inputs that are state and are written: the outputs are their next versions, in order, in the same
+    // storage.
+    uint32_t writes_state = 0;
+    // The output is the first input under another shape and shares its storage; reference is then nullptr.
+    bool view = false;
+    // The op happens on the host, between two segments of a program; reference is then nullptr.
+    bool host_action = false;
+};
+
+// Throws Error unless `inputs` has between `least` and `most` entries.
+void expect_input_count(const char* op, std::span<const TensorDesc> inputs, size_t least, size_t most);
+// Throws Error unless the condition holds; `what` completes "<op>: expected ..., found ...".
+void expect_shape(bool condition, const char* op, const char* expected, const TensorDesc& found);
+
+}  // namespace plait::ir

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "plait/ir/op.h"
+
+namespace plait::ir {
+
+// Chooses experts: softmax over all logits, then the `used` largest, the lower id first among equals.
+// (logits F32 [tokens, experts]) -> ids I32 [tokens, used], weights F32 [tokens, used].
+struct TopKExperts {
+    int64_t used = 0;
+    bool renormalise = true;  // chosen weights divided by their sum
+    float scale = 1.0f;       // of the weights, after renormalising
+    bool operator==(const TopKExperts&) const = default;
+    static const Descriptor<TopKExperts>& descriptor();
+};
+
+// y[t] = sum_s weights[t, s] * x[t, s], in order of s: (x F32 [tokens, used, n], weights F32 [tokens, used])
+// -> F32 [tokens, n].
+struct WeightedSum {
+    bool operator==(const WeightedSum&) const = default;
+    static const Descriptor<WeightedSum>& descriptor();
+};
+
+}  // namespace plait::ir

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "plait/ir/op.h"
+
+namespace plait::ir {
+
+// y = x / sqrt(mean(x^2) + epsilon) * w over the innermost axis (Zhang and Sennrich 2019).
+// (x F32 [rows, ..., n], w F32 [n]) -> F32 like x.
+struct RmsNorm {
+    float epsilon = 0;
+    bool operator==(const RmsNorm&) const = default;
+    static const Descriptor<RmsNorm>& descriptor();
+};
+
+// y = (x - mean(x)) / sqrt(var(x) + epsilon) * w + b over the innermost axis (Ba et al. 2016).
+// (x F32 [rows, ..., n], w F32 [n], b F32 [n]) -> F32 like x.
+struct LayerNorm {
+    float epsilon = 0;
+    bool operator==(const LayerNorm&) const = default;
+    static const Descriptor<LayerNorm>& descriptor();
+};
+
+}  // namespace plait::ir

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// The data of one step: everything that changes from step to step travels in one block of int32 values with a
+// fixed layout, so that a host fills it once and a device receives it with one write.
+namespace plait::ir {
+
+// What a program is compiled for: at most so many tokens, rows with logits, and sequences.
+struct Capacity {
+    int64_t tokens = 1;
+    int64_t outputs = 1;
+    int64_t sequences = 1;
+    bool operator==(const Capacity&) const = default;
+};
+
+// The bounds of one state group's page lists.
+struct StepGroupLimits {
+    int64_t page_tokens = 0;             // tokens per page
+    int64_t max_pages_per_sequence = 0;  // pages a sequence of full context has
+    bool operator==(const StepGroupLimits&) const = default;
+};
+
+// One state group's part of a step. Sequences are numbered 0.. within the step.
+struct StepGroup {
+    std::span<int32_t>
+        write_slots;             // [tokens] page * page_tokens + offset at which the token's state is stored
+    std::span<int32_t> lengths;  // [sequences] tokens of the sequence's state once this step's are written
+    std::span<int32_t> page_begin;  // [sequences + 1] where each sequence's pages begin in `pages`
+    std::span<int32_t> pages;       // page numbers, sequence after sequence, in order of position
+    int32_t* copy_count = nullptr;  // page copies to do before anything is written
+    std::span<int32_t> copy_from;   // [sequences]
+    std::span<int32_t> copy_to;     // [sequences]
+};
+
+// A view of the block. Spans have the capacity's extents; the counts say how much of them is meant. Rows past
+// the counts hold anything and are read by nobody.
+struct StepView {
+    int32_t* token_count = nullptr;
+    int32_t* output_count = nullptr;
+    int32_t* sequence_count = nullptr;
+    std::span<int32_t> tokens;       // [tokens] vocabulary ids
+    std::span<int32_t> positions;    // [tokens] position within the token's sequence
+    std::span<int32_t> output_rows;  // [outputs] rows (token indices) whose logits are wanted
+    std::span<int32_t> token_begin;  // [sequences + 1] each sequence's tokens are [begin[s], begin[s + 1])
+    std::vector<StepGroup> groups;
+};
+
+// Where everything lies in the block. A pure function of capacity and groups; equal on every member.
+class StepLayout {
+  public:
+    StepLayout(const Capacity& capacity, std::span<const StepGroupLimits> groups);
+
+    const Capacity& capacity() const { return capacity_; }
+    std::span<const StepGroupLimits> groups() const { return groups_; }
+    int64_t values() const { return values_; }  // int32 values in the block
+
+    // `block` has values() entries and outlives the view. Allocates; views are made once per slot.
+    StepView view(int32_t* block) const;
+
+  private:
+    Capacity capacity_;
+    std::vector<StepGroupLimits> groups_;
+    int64_t values_ = 0;
+};
+
+}  // namespace plait::ir
