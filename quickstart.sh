@@ -2,9 +2,9 @@
 # Builds Plait, fetches a small model and continues a text with it. Arguments go to `plait run`; without any, a text is
 # chosen. PLAIT_MODEL names another model of scripts/models.txt. Only the text goes to stdout.
 set -euo pipefail
-cd "$(dirname "$0")"
+root=$(cd "$(dirname "$0")" && pwd)
 
-./build.sh >&2
-model=$(./scripts/fetch_model.sh "${PLAIT_MODEL:-smollm2}")
+"$root/build.sh" >&2
+model=$("$root/scripts/fetch_model.sh" "${PLAIT_MODEL:-smollm2}")
 (($#)) || set -- -p "The capital of France is" -n 48 --temp 0
-exec build/release/plait run -m "$model" "$@"
+exec "$root/build/release/plait" run -m "$model" "$@"
