@@ -1,0 +1,77 @@
+#include "plait/base/mapped_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+    throw Error(fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(error)));
+}
+
+// The mapping outlives the descriptor, so the descriptor lives only as long as the constructor.
+class Descriptor {
+  public:
+    // O_NONBLOCK: opening a pipe nobody writes to returns at once, to be refused by its kind.
+    explicit Descriptor(const std::filesystem::path& path)
+        : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+        if (fd_ < 0) fail(path, errno);
+    }
+    ~Descriptor() { ::close(fd_); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    int get() const { return fd_; }
+
+  private:
+    int fd_;
+};
+
+size_t regular_file_size(const Descriptor& file, const std::filesystem::path& path) {
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) fail(path, errno);
+    if (S_ISDIR(status.st_mode))
+        throw Error(fmt::format("cannot read {}: it is a directory, expected a file", path.string()));
+    if (!S_ISREG(status.st_mode))
+        throw Error(fmt::format("cannot read {}: it is not a regular file", path.string()));
+    return static_cast<size_t>(status.st_size);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+    const Descriptor file(path);
+    const size_t size = regular_file_size(file, path);
+    if (size == 0) return;
+    void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (address == MAP_FAILED) fail(path, errno);
+    bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+MappedFile::~MappedFile() { unmap(); }
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    if (this != &other) {
+        unmap();
+        bytes_ = std::exchange(other.bytes_, {});
+    }
+    return *this;
+}
+
+void MappedFile::unmap() {
+    if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace plait
