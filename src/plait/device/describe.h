@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/ir/graph.h"
+
+// What a device says about itself: a plain value that can be compared, sent and hashed, so that planning
+// never needs the device. All functions are pure.
+namespace plait::device {
+
+// A set of formats, one bit per dtype::DType.
+using FormatSet = uint32_t;
+constexpr FormatSet format_bit(ir::DType type) { return FormatSet{1} << static_cast<unsigned>(type); }
+template <class... Types>
+constexpr FormatSet formats(Types... types) {
+    return (format_bit(types) | ... | 0u);
+}
+
+// The layout every device understands: rows as TensorDesc describes them, as they lie in a GGUF file.
+inline constexpr const char* kRowLayout = "rows/1";
+
+struct BufferTypeDescription {
+    std::string layout_id;  // names a byte layout and its version: equal ids, equal bytes
+    bool host_readable = false;
+    int64_t alignment = 1;  // of every tensor, bytes
+    int64_t over_read = 0;  // bytes a kernel may read behind a tensor; they exist, and are zero
+    bool operator==(const BufferTypeDescription&) const = default;
+};
+
+// One line of a device's kernel table as planning sees it. An op is supported when a row of its fits: every
+// weight operand has one of `weight_formats` in `weight_layout` and an innermost extent that is a multiple of
+// `weight_multiple`; every state operand has one of `state_formats`.
+struct SupportRow {
+    ir::OpId op = 0;
+    FormatSet weight_formats = 0;
+    std::string weight_layout = kRowLayout;
+    int64_t weight_multiple = 1;
+    FormatSet state_formats = 0;
+    bool operator==(const SupportRow&) const = default;
+};
+
+struct DeviceDescription {
+    std::string name;          // as in the device list: "cpu", "sim"
+    std::string kind;          // "cpu", "sim"
+    std::string signature;     // devices with equal signatures give equal bits on equal inputs
+    std::string details;       // for people: processor, SIMD level, threads
+    int64_t memory_bytes = 0;  // free for weights, state and scratch when asked
+    int32_t workers = 1;
+    std::vector<BufferTypeDescription> buffer_types;  // for weights, best first
+    std::vector<SupportRow> rows;                     // best first
+
+    // Place of a layout among buffer_types, or -1.
+    int find_layout(const std::string& layout_id) const;
+};
+
+struct OperandDesc {
+    ir::ValueKind kind = ir::ValueKind::activation;
+    ir::TensorDesc desc;
+    std::string layout = kRowLayout;  // weights only
+};
+
+struct OpDesc {
+    ir::OpId op = 0;
+    std::vector<OperandDesc> inputs;
+};
+
+// The node's op with every weight operand in the layout that `layout_of(weight index)` names.
+template <class LayoutOf>
+OpDesc describe_op(const ir::Graph& graph, const ir::Node& node, LayoutOf layout_of) {
+    OpDesc desc{ir::op_id(node.op), {}};
+    for (ir::ValueId id : node.inputs) {
+        const ir::Value& value = graph.value(id);
+        const bool is_weight = value.kind == ir::ValueKind::weight;
+        desc.inputs.push_back({value.kind, value.desc, is_weight ? layout_of(value.index) : kRowLayout});
+    }
+    return desc;
+}
+
+struct Support {
+    int row = -1;     // the first row that fits
+    std::string why;  // when none does: a sentence without the device's name
+    explicit operator bool() const { return row >= 0; }
+};
+
+// Looks the op up in the rows. Views and host actions need no kernel: callers do not ask about them.
+Support supports(const DeviceDescription& device, const OpDesc& op);
+
+}  // namespace plait::device

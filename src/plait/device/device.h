@@ -1,0 +1,176 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/base/cancel.h"
+#include "plait/device/describe.h"
+#include "plait/ir/graph.h"
+
+// The contract between the engine and whatever computes. Implementers live in backends/; everybody else sees
+// only this. A device, its streams, buffers and programs are used from one thread at a time unless a function
+// says otherwise; a device outlives everything it made.
+namespace plait::device {
+
+class Buffer;
+class BufferType;
+class Event;
+class Program;
+class BoundProgram;
+class Stream;
+
+enum class Usage : uint8_t {
+    weights,  // written once, then read
+    state,    // written by programs, lives as long as the engine
+    compute,  // step inputs, outputs, scratch: contents are only meaningful within a step
+};
+
+class Device {
+  public:
+    virtual ~Device() = default;
+
+    virtual const DeviceDescription& describe() const = 0;
+    Support supports(const OpDesc& op) const { return device::supports(describe(), op); }
+
+    // The buffer types of describe().buffer_types, in that order. The one with kRowLayout is also the one for
+    // state and compute buffers.
+    virtual BufferType& buffer_type(int index) = 0;
+    BufferType& row_buffer_type();
+
+    // Chooses kernels and offsets for the graph; allocates nothing on the device, reads no weight. `layouts`
+    // names for each weight of the model the index of its buffer type. Throws Error naming the first node the
+    // device does not support.
+    virtual std::unique_ptr<Program> compile(const ir::Graph& graph, std::span<const int> layouts) = 0;
+
+    virtual std::unique_ptr<Stream> make_stream() = 0;
+    virtual std::unique_ptr<Event> make_event() = 0;
+};
+
+// A kind of memory with a byte layout for tensors.
+class BufferType {
+  public:
+    virtual ~BufferType() = default;
+
+    virtual const BufferTypeDescription& describe() const = 0;
+
+    // Bytes one tensor takes: its layout, rounded up to the alignment, and the over-read behind it. Pure.
+    virtual int64_t bytes(const ir::TensorDesc& desc) const = 0;
+
+    // One buffer with room for all tensors, zero from the start. Throws Error naming bytes wanted and free
+    // when there is not enough memory.
+    virtual std::unique_ptr<Buffer> alloc(std::span<const ir::TensorDesc> tensors, Usage usage) = 0;
+
+    // A buffer of one tensor that uses the host's bytes where they are, which must outlive it and not change;
+    // `readable_behind` bytes behind them may be read too. nullptr where the layout or the device cannot.
+    virtual std::unique_ptr<Buffer> wrap(std::span<const std::byte> host, const ir::TensorDesc& desc,
+                                         int64_t readable_behind) = 0;
+};
+
+class Buffer {
+  public:
+    virtual ~Buffer() = default;
+
+    virtual Usage usage() const = 0;
+    virtual BufferType& type() const = 0;
+    virtual std::span<const ir::TensorDesc> tensors() const = 0;
+    // Bytes of device memory this buffer holds; 0 for a wrapped one.
+    virtual int64_t stored_bytes() const = 0;
+};
+
+// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, in one tensor of a buffer, from byte `offset` of
+// its row layout on. One piece by default. On the host side the pieces are always contiguous.
+struct Region {
+    Buffer* buffer = nullptr;
+    int32_t tensor = 0;
+    int64_t offset = 0;
+    int64_t row_bytes = 0;
+    int64_t rows = 1;
+    int64_t stride = 0;
+
+    int64_t bytes() const { return row_bytes * rows; }
+};
+
+// The whole of a tensor.
+Region whole(Buffer& buffer, int32_t tensor);
+
+// A queue of work done in order. Errors of queued work go to the stop word of their run and, from transfers,
+// to the next synchronise(), with the device's name.
+class Stream {
+  public:
+    virtual ~Stream() = default;
+
+    // Consumes the caller's bytes before it returns. Tensors in a packed layout are written whole; the
+    // device's own threads pack them. Throws Error when the region does not lie in the tensor.
+    virtual void write(const Region& to, std::span<const std::byte> from) = 0;
+    // `to` is filled when synchronise() returns, and must live until then. Throws Error for a packed layout
+    // ("packed") and when the region does not lie in the tensor.
+    virtual void read(const Region& from, std::span<std::byte> to) = 0;
+    // Within the device. Throws Error as write and read do, and when the byte counts differ.
+    virtual void copy(const Region& from, const Region& to) = 0;
+
+    // Queues one segment. It does nothing when `stop` is set before it starts, leaves at the next op when it
+    // is set meanwhile, and sets it with device and op when it fails. Program and word live until
+    // synchronise().
+    virtual void run(BoundProgram& program, int segment, StopWord& stop) = 0;
+
+    // Marks this place in the queue; a later record moves the mark.
+    virtual void record(Event& event) = 0;
+    // Later work of this stream starts after what the event marks, without blocking the host. An event that
+    // was never recorded holds nothing up.
+    virtual void wait(Event& event) = 0;
+
+    // Returns when all queued work is done. Throws the first Error of a transfer since the last
+    // synchronise().
+    virtual void synchronise() = 0;
+};
+
+class Event {
+  public:
+    virtual ~Event() = default;
+    // Everything before the mark is done.
+    virtual bool done() const = 0;
+};
+
+// What a program needs to be bound, known before anything is allocated.
+struct ProgramNeeds {
+    int64_t scratch_bytes = 0;            // intermediate values and the kernels' workspace
+    int64_t input_values = 0;             // int32 values of the step block (ir::StepLayout::values)
+    std::vector<ir::TensorDesc> outputs;  // the graph's outputs, in order
+};
+
+// What a program runs on. A slot's buffers may be larger than this program needs.
+struct Bindings {
+    std::span<const Region> weights;  // by the model's weight index; whole tensors
+    std::span<const Region> state;    // by state index; whole tensors
+    Buffer* inputs = nullptr;         // tensor 0: I32 [>= input_values]
+    Buffer* outputs = nullptr;        // tensor i: output i, at least as many rows
+    Buffer* scratch = nullptr;        // tensor 0: at least scratch_bytes
+};
+
+// A compiled graph: segments separated by host actions.
+class Program {
+  public:
+    virtual ~Program() = default;
+    virtual const ProgramNeeds& needs() const = 0;
+    virtual int segments() const = 0;
+    // The node of the host action behind a segment; nullptr behind the last.
+    virtual const ir::Node* host_action(int segment) const = 0;
+    // Ties the program to memory. Addresses do not change afterwards.
+    virtual std::unique_ptr<BoundProgram> bind(const Bindings& bindings) = 0;
+};
+
+class BoundProgram {
+  public:
+    virtual ~BoundProgram() = default;
+    virtual const Program& program() const = 0;
+    // Host work before a step, from the step's data as the host has it. Allocates nothing.
+    virtual void prepare(const ir::StepView& step) = 0;
+    // Where the value shown by the host action behind a segment lies.
+    virtual Region shown(int segment) const = 0;
+};
+
+}  // namespace plait::device

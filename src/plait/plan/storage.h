@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plait/ir/graph.h"
+
+// Memory planning for leaf devices: which values share storage, which steps may run between two barriers, and
+// where each intermediate value lies in the scratch arena. Pure functions.
+namespace plait::plan {
+
+// Which storage each value of a graph uses. Views and new versions of state use that of the value they come
+// from.
+struct ValueStorages {
+    std::vector<int32_t> of_value;  // by ValueId: storage number
+    std::vector<ir::ValueId> root;  // by storage number: the value that owns it
+};
+ValueStorages value_storages(const ir::Graph& graph);
+
+// One unit of work as memory planning sees it: storage numbers it reads and writes. A host action ends a
+// segment: it reads, and nothing overlaps it.
+struct WorkStep {
+    std::vector<int32_t> reads;
+    std::vector<int32_t> writes;
+    bool host_action = false;
+};
+
+// Groups consecutive steps into intervals: steps of one interval depend on nothing written in it and write
+// nothing that it reads or writes, so they may run in any order or at once. Returns each step's interval,
+// counted from 0. A host action has an interval of its own.
+std::vector<int32_t> intervals(std::span<const WorkStep> steps);
+
+struct ScratchPlan {
+    std::vector<int64_t> offset;  // by storage number; -1 for storages that are not planned
+    int64_t bytes = 0;            // of the whole arena
+};
+
+// Places storages of `bytes[storage]` bytes (negative: not in scratch) so that two which are alive in one
+// interval never overlap; offsets are multiples of `alignment`. Largest first, each at the lowest offset that
+// is free while it lives (Pisarchyk and Lee 2020, greedy by size).
+ScratchPlan plan_scratch(std::span<const WorkStep> steps, std::span<const int32_t> interval_of,
+                         std::span<const int64_t> bytes, int64_t alignment);
+
+}  // namespace plait::plan
