@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+
+// The CPU's kernels as plain function pointers, one table per instruction set. Plain C++ on purpose: the
+// files that fill a table are compiled with flags other files must not see, so nothing here may emit code
+// (simd/README.md).
+//
+// Law of bits: on one instruction set an output element depends on its own weight row and its own activation
+// row, bit for bit, and on nothing else: not on `rows`, `tokens`, `queries`, on where a caller splits them,
+// or on neighbours. Elementwise kernels may be split anywhere.
+//
+// For all kernels: pointers need the alignment of their element (blocks: 2 bytes); nothing outside the
+// described ranges is read or written; counts may be 0 unless stated; outputs may not overlap inputs unless
+// stated. They are pure functions, safe from any thread.
+namespace plait::backends::cpu::simd {
+
+// 32 activations as signed bytes: value[j] = q[j] * d. A row of k values is k / 32 consecutive blocks.
+struct ActBlock {
+    float d;
+    int32_t sum;  // of q, for weights stored with an offset or a minimum
+    int8_t q[32];
+};
+static_assert(sizeof(ActBlock) == 40);
+
+// out[t * out_stride + r] = sum over i < k of weight[r][i] * activation[t][i], for r < rows, t < tokens.
+struct MatmulArgs {
+    const void* weights;       // of row 0
+    int64_t row_bytes;         // from one row to the next (packed rows: of one row, without interleaving)
+    const void* activations;   // of token 0: floats or ActBlocks, as the kernel says
+    int64_t activation_bytes;  // from one token to the next
+    float* out;
+    int64_t out_stride;  // floats from one token to the next
+    int64_t rows;
+    int64_t tokens;
+    int64_t k;
+};
+using MatmulFn = void (*)(const MatmulArgs&);
+
+// out[q][j] += sum over i < rows of weights[q][i] * row[i][j], for j < width, q < queries. Rows are added one
+// after the other in order, so that calls with consecutive rows give the same bits as one call. All queries
+// share one pass over the rows.
+struct WeightedRowsArgs {
+    const void* rows_begin;
+    int64_t row_bytes;
+    const float* weights;
+    int64_t weights_stride;  // floats from one query to the next
+    float* out;
+    int64_t out_stride;  // floats from one query to the next
+    int64_t rows;
+    int64_t queries;
+    int64_t width;
+};
+using WeightedRowsFn = void (*)(const WeightedRowsArgs&);
+
+// `bias` is for layer_norm only. `out` may be `x`. n > 0.
+struct NormArgs {
+    const float* x;
+    const float* weight;
+    const float* bias;
+    float* out;
+    int64_t n;
+    float epsilon;
+};
+using NormFn = void (*)(const NormArgs&);
+
+using UnaryFn = void (*)(const float* x, float* out, int64_t n);                   // `out` may be `x`
+using BinaryFn = void (*)(const float* a, const float* b, float* out, int64_t n);  // `out` may be `a` or `b`
+
+struct KernelTable {
+    // Quantises k values (a multiple of 32) to k / 32 blocks: d = amax / 127, q = x / d rounded to nearest
+    // even. A block whose amax / 127 is not a normal number holds zeros. A block with a NaN or an infinity
+    // gets d = NaN (q and sum 0), so that whatever reads it is NaN, as it would be in F32.
+    void (*quantise)(const float* x, ActBlock* out, int64_t k);
+
+    // F32 activations with weights in GGUF's row layout: the exact path, and attention scores (rows = keys,
+    // tokens = queries that share them). Block formats are decoded in registers to the very values dtype's
+    // decoders give. k is any positive number; a row of a block format holds k rounded up to whole blocks, of
+    // which the surplus is ignored as long as it decodes to finite values.
+    struct {
+        MatmulFn f32, f16, bf16, q8_0, q4_0, q4_1;
+    } matmul_f32;
+
+    // ActBlock activations with weights in GGUF's row layout. k is a multiple of 32.
+    struct {
+        MatmulFn q8_0, q4_0, q4_1;
+    } matmul_q8;
+
+    // ActBlock activations with weights packed by pack_x8.h. The same numbers as matmul_q8 to float rounding
+    // (the order of additions differs), and several times faster. `weights` points to a group of 8 rows;
+    // `rows` may stop inside a group.
+    struct {
+        MatmulFn q8_0, q4_0, q4_1;
+    } matmul_q8_x8;
+
+    // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
+    struct {
+        WeightedRowsFn f32, f16, bf16, q8_0, q4_0, q4_1;
+    } weighted_rows;
+
+    // Largest of n values, n > 0. NaN if any is.
+    float (*max)(const float* x, int64_t n);
+    // x[i] = exp(x[i] - shift) in place (2 ulp; -inf gives 0); returns their sum, added in an order that
+    // depends on n only. A shift of -inf, the maximum of an empty or fully masked row, gives zeros.
+    float (*exp_sum)(float* x, int64_t n, float shift);
+    // x[i] *= factor in place.
+    void (*scale)(float* x, int64_t n, float factor);
+
+    NormFn rms_norm;    // out = x / sqrt(mean(x^2) + epsilon) * weight
+    NormFn layer_norm;  // out = (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias
+
+    BinaryFn add;
+    UnaryFn silu;            // x / (1 + exp(-x))
+    UnaryFn gelu_tanh;       // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+    BinaryFn silu_mul;       // silu(a) * b
+    BinaryFn gelu_tanh_mul;  // gelu_tanh(a) * b
+};
+
+}  // namespace plait::backends::cpu::simd

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+#include "plait/backends/cpu/simd/kernel_table.h"
+
+// Instruction-set levels of the CPU backend, and the kernels of each.
+namespace plait::backends::cpu::simd {
+
+enum class SimdLevel : uint8_t {
+    scalar,      // plain C++: any machine, and the reference for the others
+    avx2,        // AVX2 + FMA + F16C: x86 since 2013
+    avxvnni,     // avx2 with byte dot products, VEX encoded: client cores since 2021
+    avx512vnni,  // the same, EVEX encoded with twice the registers: server cores since 2019
+};
+
+const char* name(SimdLevel level);
+
+// The level of a `--simd` value, or `best` for the best this machine has. Throws Error for a name this build
+// has no kernels for.
+SimdLevel parse_level(std::string_view text);
+
+bool has_level(SimdLevel level);
+SimdLevel best_level();
+
+// Throws Error, naming what the machine has, when it lacks the level.
+const KernelTable& kernels(SimdLevel level);
+
+}  // namespace plait::backends::cpu::simd
