@@ -67,10 +67,9 @@ std::vector<ValueId> Graph::add(const Op& op, std::string name, std::vector<Valu
         throw Error(fmt::format("{}: {}", node.name, error.what()));
     }
     const auto producer = static_cast<NodeId>(nodes_.size());
-    std::vector<ValueId> written;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (op_writes_state(op) >> i & 1) written.push_back(node.inputs[i]);
-    }
+    const auto written =
+        std::span(node.inputs).subspan(first_written(op_writes_state(op), node.inputs.size()));
+    ENSURE(written.empty() || written.size() == descs.size(), node.name);
     for (size_t i = 0; i < descs.size(); ++i) {
         Value value{ValueKind::activation, descs[i], node.name, 0, producer};
         if (!written.empty()) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "plait/ir/step.h"
@@ -31,6 +32,8 @@ struct Call {
 
     // How many indices of the operand's outermost axis this step really has.
     int64_t rows(const Operand& operand) const;
+    // The same in innermost rows, over all axes but the last; the operand has two axes at least.
+    int64_t inner_rows(const Operand& operand) const;
 };
 
 // Shapes and types of the outputs. Throws Error naming operand, expected and found shape when the inputs do
@@ -43,17 +46,36 @@ using InferFn = std::vector<TensorDesc> (*)(const OpType& op, std::span<const Te
 template <class OpType>
 using ReferenceFn = void (*)(const OpType& op, const Call& call);
 
-// Operand masks have bit i set for input i.
+// Which inputs of an op are state and are written: its outputs are their next versions, in order, in the same
+// storage.
+enum class StateWrites : uint8_t {
+    none,
+    last_input,
+    all_inputs,
+};
+
+// The written inputs are those from this one on.
+inline size_t first_written(StateWrites writes, size_t input_count) {
+    switch (writes) {
+        case StateWrites::none:
+            return input_count;
+        case StateWrites::last_input:
+            return input_count - 1;
+        case StateWrites::all_inputs:
+            return 0;
+    }
+    return input_count;
+}
+
 template <class OpType>
 struct Descriptor {
     const char* name;
     InferFn<OpType> infer;
     ReferenceFn<OpType> reference;
-    // Operands in which the op is linear: a reduction of such an operand may move behind the op.
+    // Operands in which the op is linear, bit i for input i: a reduction of such an operand may move behind
+    // the op.
     uint32_t linear_in = 0;
-    // The inputs that are state and are written: the outputs are their next versions, in order, in the same
-    // storage.
-    uint32_t writes_state = 0;
+    StateWrites writes_state = StateWrites::none;
     // The output is the first input under another shape and shares its storage; reference is then nullptr.
     bool view = false;
     // The op happens on the host, between two segments of a program; reference is then nullptr.
@@ -63,6 +85,6 @@ struct Descriptor {
 // Throws Error unless `inputs` has between `least` and `most` entries.
 void expect_input_count(const char* op, std::span<const TensorDesc> inputs, size_t least, size_t most);
 // Throws Error unless the condition holds; `what` completes "<op>: expected ..., found ...".
-void expect_shape(bool condition, const char* op, const char* expected, const TensorDesc& found);
+void expect_shape(bool condition, const char* op, std::string_view expected, const TensorDesc& found);
 
 }  // namespace plait::ir

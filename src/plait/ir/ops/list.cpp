@@ -44,7 +44,7 @@ uint32_t op_linear_in(const Op& op) {
     return with_descriptor(op, [](const auto& descriptor, const auto&) { return descriptor.linear_in; });
 }
 
-uint32_t op_writes_state(const Op& op) {
+StateWrites op_writes_state(const Op& op) {
     return with_descriptor(op, [](const auto& descriptor, const auto&) { return descriptor.writes_state; });
 }
 

@@ -41,7 +41,7 @@ const char* op_name(OpId id);
 std::vector<TensorDesc> op_infer(const Op& op, std::span<const TensorDesc> inputs);
 void op_reference(const Op& op, const Call& call);
 uint32_t op_linear_in(const Op& op);
-uint32_t op_writes_state(const Op& op);
+StateWrites op_writes_state(const Op& op);
 bool op_is_host_action(const Op& op);
 // The output is its first input under another shape, without a copy.
 bool op_is_view(const Op& op);

@@ -1,0 +1,255 @@
+#include "plait/ir/ops/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "plait/base/ensure.h"
+
+namespace plait::ir {
+namespace {
+
+constexpr const char* kCopyPages = "copy_pages";
+constexpr const char* kKvWrite = "kv_write";
+constexpr const char* kAttention = "attention";
+
+// What the references keep on their stacks: one decoded head row and the scores of one page.
+constexpr int64_t kMaxWidth = 1024;
+constexpr int64_t kMaxPageTokens = 256;
+
+void expect_state(const char* op, const TensorDesc& state) {
+    expect_shape(state.type != DType::I32 && state.shape.rank() == 4 && state.rows == Rows::fixed, op,
+                 "state as [pages, heads, page_tokens, width] of a cache format", state);
+    expect_shape(state.shape[2] > 0 && state.shape[2] <= kMaxPageTokens, op,
+                 fmt::format("pages of 1 to {} tokens", kMaxPageTokens), state);
+    expect_shape(state.shape[3] > 0 && state.shape[3] <= kMaxWidth, op,
+                 fmt::format("heads of 1 to {} features", kMaxWidth), state);
+}
+
+std::vector<TensorDesc> infer_copy_pages(const CopyPages&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kCopyPages, inputs, 1, std::numeric_limits<int32_t>::max());
+    for (const TensorDesc& state : inputs) {
+        expect_state(kCopyPages, state);
+        expect_shape(state.shape[0] == inputs[0].shape[0], kCopyPages,
+                     fmt::format("{} pages as the group's first tensor has", inputs[0].shape[0]), state);
+    }
+    return {inputs.begin(), inputs.end()};
+}
+
+std::vector<TensorDesc> infer_kv_write(const KvWrite&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kKvWrite, inputs, 2, 2);
+    const TensorDesc& x = inputs[0];
+    const TensorDesc& state = inputs[1];
+    expect_shape(x.type == DType::F32 && x.shape.rank() == 3 && x.rows == Rows::tokens, kKvWrite,
+                 "x as F32 [tokens, heads, width]", x);
+    expect_state(kKvWrite, state);
+    expect_shape(state.shape[1] == x.shape[1] && state.shape[3] == x.shape[2], kKvWrite,
+                 fmt::format("state of {} heads of {} features as x has", x.shape[1], x.shape[2]), state);
+    return {state};
+}
+
+std::vector<TensorDesc> infer_attention(const Attention&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kAttention, inputs, 3, 3);
+    const TensorDesc& q = inputs[0];
+    const TensorDesc& k = inputs[1];
+    const TensorDesc& v = inputs[2];
+    expect_shape(q.type == DType::F32 && q.shape.rank() == 3 && q.rows == Rows::tokens, kAttention,
+                 "q as F32 [tokens, q_heads, k_width]", q);
+    expect_state(kAttention, k);
+    expect_state(kAttention, v);
+    expect_shape(k.shape[3] == q.shape[2], kAttention,
+                 fmt::format("K heads of {} features as q has", q.shape[2]), k);
+    expect_shape(v.shape[0] == k.shape[0] && v.shape[1] == k.shape[1] && v.shape[2] == k.shape[2], kAttention,
+                 fmt::format("V with pages, heads and page_tokens of K, {}", k.text()), v);
+    expect_shape(k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0, kAttention,
+                 fmt::format("query heads that are a multiple of the {} key/value heads", k.shape[1]), q);
+    return {{DType::F32, {q.shape[0], q.shape[1], v.shape[3]}, q.rows}};
+}
+
+const StepGroup& step_group(const Call& call, int32_t group) {
+    ENSURE(group >= 0 && static_cast<size_t>(group) < call.step->groups.size(),
+           "the step has the op's state group");
+    return call.step->groups[static_cast<size_t>(group)];
+}
+
+// A state tensor by page, head and offset within the page.
+class PagedState {
+  public:
+    explicit PagedState(const Operand& state)
+        : state_(state),
+          format_(dtype::info(state.desc.type)),
+          padded_width_(dtype::padded_elements(state.desc.type, width())) {}
+
+    int64_t heads() const { return state_.desc.shape[1]; }
+    int64_t page_tokens() const { return state_.desc.shape[2]; }
+    int64_t width() const { return state_.desc.shape[3]; }
+
+    // `values` has room for a width rounded up to whole blocks.
+    void load(int64_t page, int64_t head, int64_t offset, float* values) const {
+        format_.decode(row(page, head, offset), values, padded_width_);
+    }
+    void store(int64_t page, int64_t head, int64_t offset, const float* values) const {
+        float padded[kMaxWidth];
+        std::copy_n(values, width(), padded);
+        std::fill(padded + width(), padded + padded_width_, 0.0f);
+        format_.encode(padded, row(page, head, offset), padded_width_);
+    }
+
+  private:
+    std::byte* row(int64_t page, int64_t head, int64_t offset) const {
+        DEBUG_ENSURE(page >= 0 && page < state_.desc.shape[0], "a page lies within the state");
+        return state_.row((page * heads() + head) * page_tokens() + offset);
+    }
+
+    const Operand& state_;
+    const dtype::DTypeInfo& format_;
+    int64_t padded_width_;
+};
+
+void copy_pages(const CopyPages& op, const Call& call) {
+    const StepGroup& group = step_group(call, op.group);
+    for (const Operand& state : call.outputs) {
+        const auto page_bytes = static_cast<size_t>(state.desc.slice_bytes());
+        for (size_t i = 0; i < static_cast<size_t>(*group.copy_count); ++i) {
+            const auto from = static_cast<size_t>(group.copy_from[i]);
+            const auto to = static_cast<size_t>(group.copy_to[i]);
+            DEBUG_ENSURE(from != to, "a page is not copied onto itself");
+            std::memcpy(state.data + to * page_bytes, state.data + from * page_bytes, page_bytes);
+        }
+    }
+}
+
+void kv_write(const KvWrite& op, const Call& call) {
+    const Operand& x = call.inputs[0];
+    const PagedState state(call.outputs[0]);
+    const StepGroup& group = step_group(call, op.group);
+    for (int64_t t = 0; t < call.rows(x); ++t) {
+        const int64_t slot = group.write_slots[static_cast<size_t>(t)];
+        for (int64_t h = 0; h < state.heads(); ++h) {
+            const float* values = x.as<float>() + (t * state.heads() + h) * state.width();
+            state.store(slot / state.page_tokens(), h, slot % state.page_tokens(), values);
+        }
+    }
+}
+
+// The softmax-weighted sum of the V rows seen so far, for one query head. `sum_[i] / weight_` is the result;
+// all weights are relative to the largest score so far.
+class RunningAverage {
+  public:
+    RunningAverage(float* sum, int64_t width) : sum_(sum), width_(width) { std::fill_n(sum, width, 0.0f); }
+
+    // Before rows whose largest score is `score`.
+    void raise_maximum(float score) {
+        const float maximum = std::max(maximum_, score);
+        const float shrink = std::exp(maximum_ - maximum);  // 0 the first time, 1 while the maximum stays
+        weight_ *= shrink;
+        for (int64_t i = 0; i < width_; ++i) sum_[i] *= shrink;
+        maximum_ = maximum;
+    }
+    void add(float score, const float* row) {
+        const float weight = std::exp(score - maximum_);
+        weight_ += weight;
+        for (int64_t i = 0; i < width_; ++i) sum_[i] += weight * row[i];
+    }
+    void finish() {
+        for (int64_t i = 0; i < width_; ++i) sum_[i] /= weight_;
+    }
+
+  private:
+    float* sum_;
+    int64_t width_;
+    float weight_ = 0.0f;
+    float maximum_ = -std::numeric_limits<float>::infinity();
+};
+
+float dot(const float* a, const float* b, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * b[i];
+    return static_cast<float>(sum);
+}
+
+// One query head of one token: what it reads.
+struct Query {
+    const float* q;
+    float scale;
+    int64_t kv_head;
+    int64_t positions;               // attends [0, positions)
+    std::span<const int32_t> pages;  // of its sequence
+};
+
+void attend(const Query& query, const PagedState& k, const PagedState& v, float* y) {
+    float row[kMaxWidth];
+    float scores[kMaxPageTokens];
+    RunningAverage average(y, v.width());
+    for (int64_t begin = 0; begin < query.positions; begin += k.page_tokens()) {
+        const int64_t page = query.pages[static_cast<size_t>(begin / k.page_tokens())];
+        const int64_t n = std::min(k.page_tokens(), query.positions - begin);
+        for (int64_t i = 0; i < n; ++i) {
+            k.load(page, query.kv_head, i, row);
+            scores[i] = dot(query.q, row, k.width()) * query.scale;
+        }
+        average.raise_maximum(*std::max_element(scores, scores + n));
+        for (int64_t i = 0; i < n; ++i) {
+            v.load(page, query.kv_head, i, row);
+            average.add(scores[i], row);
+        }
+    }
+    average.finish();
+}
+
+void attention(const Attention& op, const Call& call) {
+    const Operand& q = call.inputs[0];
+    const PagedState k(call.inputs[1]);
+    const PagedState v(call.inputs[2]);
+    const StepView& step = *call.step;
+    const StepGroup& group = step_group(call, op.group);
+    const int64_t q_heads = q.desc.shape[1];
+    for (size_t s = 0; s < static_cast<size_t>(*step.sequence_count); ++s) {
+        const auto pages =
+            group.pages.subspan(static_cast<size_t>(group.page_begin[s]),
+                                static_cast<size_t>(group.page_begin[s + 1] - group.page_begin[s]));
+        for (int64_t t = step.token_begin[s]; t < step.token_begin[s + 1]; ++t) {
+            const int64_t positions = step.positions[static_cast<size_t>(t)] + int64_t{1};
+            DEBUG_ENSURE(positions <= group.lengths[s], "a token attends only to what its sequence has");
+            DEBUG_ENSURE(static_cast<size_t>((positions - 1) / k.page_tokens()) < pages.size(),
+                         "a sequence's pages hold its positions");
+            for (int64_t h = 0; h < q_heads; ++h) {
+                const Query query{.q = q.as<float>() + (t * q_heads + h) * k.width(),
+                                  .scale = op.scale,
+                                  .kv_head = h / (q_heads / k.heads()),
+                                  .positions = positions,
+                                  .pages = pages};
+                attend(query, k, v, call.outputs[0].as<float>() + (t * q_heads + h) * v.width());
+            }
+        }
+    }
+}
+
+}  // namespace
+
+const Descriptor<CopyPages>& CopyPages::descriptor() {
+    static const Descriptor<CopyPages> descriptor{.name = kCopyPages,
+                                                  .infer = infer_copy_pages,
+                                                  .reference = copy_pages,
+                                                  .writes_state = StateWrites::all_inputs};
+    return descriptor;
+}
+
+const Descriptor<KvWrite>& KvWrite::descriptor() {
+    static const Descriptor<KvWrite> descriptor{.name = kKvWrite,
+                                                .infer = infer_kv_write,
+                                                .reference = kv_write,
+                                                .writes_state = StateWrites::last_input};
+    return descriptor;
+}
+
+const Descriptor<Attention>& Attention::descriptor() {
+    static const Descriptor<Attention> descriptor{
+        .name = kAttention, .infer = infer_attention, .reference = attention};
+    return descriptor;
+}
+
+}  // namespace plait::ir
