@@ -26,12 +26,11 @@ struct NumaNode {
 
 // What the operating system lets this process use. A plain value, so that tests can describe other machines.
 struct CoreMap {
-    static constexpr double kNoQuota = std::numeric_limits<double>::infinity();
-
-    std::vector<int> cpus;        // logical cores by the system's numbers, ascending, at least one
-    double quota = kNoQuota;      // processor seconds per second that the cgroups grant
-    CacheSizes caches;            // of the first core in `cpus`
-    std::vector<NumaNode> nodes;  // those with at least one usable core, by id
+    std::vector<int> cpus;  // logical cores by the system's numbers, ascending, at least one
+    double quota =
+        std::numeric_limits<double>::infinity();  // processor seconds per second that cgroups grant
+    CacheSizes caches;                            // of the first core in `cpus`
+    std::vector<NumaNode> nodes;                  // those with at least one usable core, by id
 };
 
 // Asks the system: the calling thread's affinity, caches and NUMA nodes through hwloc (without looking for
@@ -88,7 +87,7 @@ class Cores {
     // True while every live worker can have a core to itself: no more workers than usable() and no core that
     // two workers are pinned to. Otherwise waiting must sleep at once, because the one waited for may need
     // this core.
-    bool spin_allowed() const { return crowding_.load(std::memory_order_relaxed) == 0; }
+    bool spin_allowed() const { return !crowded_.load(std::memory_order_relaxed); }
 
     // Workers alive now, over all leases.
     int live_workers() const { return live_.load(std::memory_order_relaxed); }
@@ -101,7 +100,7 @@ class Cores {
     std::mutex mutex_;  // guards pinned_ and the writing of the counts
     std::map<int, int> pinned_;
     std::atomic<int> live_{0};
-    std::atomic<int> crowding_{0};
+    std::atomic<bool> crowded_{false};
 };
 
 }  // namespace plait

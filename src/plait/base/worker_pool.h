@@ -50,10 +50,14 @@ class WorkerPool {
     Cores& cores() const { return cores_; }
 
   private:
+    void check_pins() const;
     void start_threads();
+    void start_thread(int worker);
     void stop_threads();
-    void thread_main(int worker) noexcept;
-    void run_as_worker_zero() noexcept;
+    int pin_of(int worker) const { return pins_[static_cast<size_t>(worker) % pins_.size()]; }
+    void thread_main(int worker);
+    void run_job(int worker) noexcept;
+    void run_as_worker_zero();
 
     Cores& cores_;
     const int workers_;
@@ -63,6 +67,7 @@ class WorkerPool {
     Job job_ = nullptr;  // null with an advanced epoch: the threads end
     void* context_ = nullptr;
     bool started_ = false;
+    uint32_t done_before_ = 0;  // what done_ showed when the current job started
 
     alignas(64) Epoch begun_;
     alignas(64) std::atomic<int> busy_{0};  // threads that have not finished the current job
