@@ -1,0 +1,33 @@
+#include "plait/sample/params.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "plait/base/error.h"
+
+namespace plait::sample {
+namespace {
+
+void require(bool holds, const char* flag, const char* rule, double found) {
+    if (!holds) throw Error(fmt::format("{} must be {}, got {}", flag, rule, found));
+}
+
+}  // namespace
+
+void validate(const Params& params) {
+    require(std::isfinite(params.repeat_penalty) && params.repeat_penalty > 0, "--repeat-penalty",
+            "a finite number above 0", params.repeat_penalty);
+    require(params.repeat_last_n >= -1 && params.repeat_last_n <= kMaxRepeatLastN, "--repeat-last-n",
+            "-1 (the whole text) or from 0 to 1048576", params.repeat_last_n);
+    require(std::isfinite(params.presence_penalty), "--presence-penalty", "a finite number",
+            params.presence_penalty);
+    require(std::isfinite(params.frequency_penalty), "--frequency-penalty", "a finite number",
+            params.frequency_penalty);
+    require(params.top_p >= 0, "--top-p", "0 or more (1 turns it off)", params.top_p);
+    require(params.min_p <= 1, "--min-p", "at most 1 (0 turns it off)", params.min_p);
+    require(params.temperature <= kMaxTemperature, "--temp", "at most 1000000 (0 is greedy)",
+            params.temperature);
+}
+
+}  // namespace plait::sample
