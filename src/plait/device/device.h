@@ -131,8 +131,11 @@ class Stream {
 class Event {
   public:
     virtual ~Event() = default;
-    // Everything before the mark is done.
+    // Everything before the mark is done, or nothing was ever recorded.
     virtual bool done() const = 0;
+    // Returns when done() is true. A device whose work needs the caller's thread lends it. Only the thread
+    // that uses the recording stream may call it.
+    virtual void block() = 0;
 };
 
 // What a program needs to be bound, known before anything is allocated.

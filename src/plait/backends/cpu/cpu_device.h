@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plait/backends/cpu/kernel.h"
+#include "plait/backends/cpu/memory.h"
+#include "plait/backends/cpu/runner.h"
+#include "plait/backends/cpu/simd/select.h"
+#include "plait/base/cores.h"
+#include "plait/device/device.h"
+
+namespace plait::backends::cpu {
+
+struct CpuOptions {
+    std::string name = "cpu";
+    int workers = 0;        // 0: every usable core
+    std::vector<int> pins;  // cores to run on; empty: wherever the system likes
+    simd::SimdLevel simd = simd::SimdLevel::scalar;
+    bool exact = false;  // F32 activations everywhere
+    bool repack = true;  // weights may be stored in the packed layout
+};
+
+// Processor cores with the host's memory.
+class CpuDevice : public device::Device {
+  public:
+    // `cores` outlives the device. Throws Error when the machine lacks the SIMD level or refuses the threads.
+    CpuDevice(Cores& cores, const CpuOptions& options);
+
+    const device::DeviceDescription& describe() const override { return description_; }
+    device::BufferType& buffer_type(int index) override { return *buffer_types_[static_cast<size_t>(index)]; }
+    std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
+    std::unique_ptr<device::Stream> make_stream() override;
+    std::unique_ptr<device::Event> make_event() override;
+
+  private:
+    void describe_self(const CpuOptions& options, int workers);
+
+    const simd::KernelTable& simd_;
+    std::vector<Kernel> kernels_;
+    std::vector<std::unique_ptr<CpuBufferType>> buffer_types_;
+    device::DeviceDescription description_;
+    Runner runner_;
+};
+
+}  // namespace plait::backends::cpu

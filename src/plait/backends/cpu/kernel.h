@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/device/describe.h"
+#include "plait/ir/graph.h"
+
+// How the CPU device runs one op: its work is cut into items that any worker may take, in any order, each
+// exactly once.
+namespace plait::backends::cpu {
+
+// A node bound to memory. Operands have the row layout unless the kernel's row says otherwise for weights.
+struct KernelCall {
+    const ir::Op* op = nullptr;
+    ir::Call operands;
+    const simd::KernelTable* simd = nullptr;
+    // The first input as the kernel's activation format wants it, for kernels that do not read it as F32.
+    const std::byte* quantised = nullptr;
+
+    template <class OpType>
+    const OpType& as() const {
+        return std::get<OpType>(*op);
+    }
+    const ir::Operand& in(size_t i) const { return operands.inputs[i]; }
+    const ir::Operand& out(size_t i = 0) const { return operands.outputs[i]; }
+    const ir::StepView& step() const { return *operands.step; }
+};
+
+// How a kernel wants its first input. Quantising happens once per value, for all kernels that read it.
+enum class ActivationFormat : uint8_t {
+    f32,  // as it is
+    q8,   // int8 in blocks of 32 (simd::KernelTable::quantise)
+};
+
+struct Kernel {
+    device::SupportRow support;
+    ActivationFormat activation = ActivationFormat::f32;
+    // How many items the call has in this step, from the step's counts.
+    int64_t (*items)(const KernelCall& call) = nullptr;
+    // One item. `workspace` belongs to the worker: workspace_bytes() of it, contents unspecified.
+    void (*run)(const KernelCall& call, int64_t item, std::byte* workspace) = nullptr;
+    // Bytes one worker needs for the op on these operands; nullptr: none.
+    int64_t (*workspace_bytes)(const ir::Op& op, std::span<const ir::TensorDesc> inputs) = nullptr;
+};
+
+// What the device was made for; decides which kernels its table has.
+struct KernelChoice {
+    const simd::KernelTable* simd = nullptr;
+    bool exact = false;   // F32 activations everywhere
+    bool packed = false;  // weights may lie in the packed layout
+};
+
+// All kernels, best first.
+std::vector<Kernel> kernel_list(const KernelChoice& choice);
+
+// Parts of the list, one per file in kernels/.
+void add_matmul_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
+void add_attention_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
+void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
+
+// The internal kernel behind ActivationFormat::q8: (x F32 [rows, ..., n]) -> blocks, row after row.
+const Kernel& quantise_kernel();
+// Bytes of one quantised row of n values.
+int64_t quantised_row_bytes(int64_t n);
+
+}  // namespace plait::backends::cpu

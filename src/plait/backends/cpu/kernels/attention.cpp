@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plait/backends/cpu/kernel.h"
+#include "plait/backends/cpu/kernels/by_format.h"
+#include "plait/base/ensure.h"
+
+// Attention over paged state. An item is one token and one key/value head: the query heads that share the
+// head are rows of one small product, so each cached row is read once for all of them.
+namespace plait::backends::cpu {
+namespace {
+
+// The pool of one state tensor: [pages, heads, page_tokens, width].
+struct Pool {
+    const ir::Operand& operand;
+
+    int64_t heads() const { return operand.desc.shape[1]; }
+    int64_t page_tokens() const { return operand.desc.shape[2]; }
+    int64_t width() const { return operand.desc.shape[3]; }
+    std::byte* rows(int64_t page, int64_t head) const {
+        return operand.row((page * heads() + head) * page_tokens());
+    }
+};
+
+int64_t sequence_of(const ir::StepView& step, int64_t token) {
+    int64_t sequence = 0;
+    while (step.token_begin[static_cast<size_t>(sequence) + 1] <= token) ++sequence;
+    return sequence;
+}
+
+// The running softmax of the query heads that share one key/value head.
+class Softmax {
+  public:
+    Softmax(const KernelCall& call, int64_t token, int64_t head, std::byte* workspace)
+        : call_(call),
+          simd_(*call.simd),
+          keys_{call.in(1)},
+          values_{call.in(2)},
+          head_(head),
+          group_(call.in(0).desc.shape[1] / keys_.heads()),
+          scores_(reinterpret_cast<float*>(workspace)),
+          maxima_(scores_ + group_ * keys_.page_tokens()),
+          sums_(maxima_ + group_) {
+        const int64_t first_row = (token * keys_.heads() + head) * group_;
+        queries_ = call.in(0).as<float>() + first_row * keys_.width();
+        out_ = call.out().as<float>() + first_row * values_.width();
+        std::fill_n(maxima_, group_, -std::numeric_limits<float>::infinity());
+        std::fill_n(sums_, group_, 0.0f);
+        std::fill_n(out_, group_ * values_.width(), 0.0f);
+    }
+
+    // Adds the first `count` positions of a page.
+    void add_page(int64_t page, int64_t count) {
+        by_format(simd_.matmul_f32, keys_.operand.desc.type)({
+            .weights = keys_.rows(page, head_),
+            .row_bytes = keys_.operand.desc.row_bytes(),
+            .activations = queries_,
+            .activation_bytes = keys_.width() * static_cast<int64_t>(sizeof(float)),
+            .out = scores_,
+            .out_stride = keys_.page_tokens(),
+            .rows = count,
+            .tokens = group_,
+            .k = keys_.width(),
+        });
+        for (int64_t query = 0; query < group_; ++query) weigh(query, count);
+        by_format(simd_.weighted_rows, values_.operand.desc.type)({
+            .rows_begin = values_.rows(page, head_),
+            .row_bytes = values_.operand.desc.row_bytes(),
+            .weights = scores_,
+            .weights_stride = keys_.page_tokens(),
+            .out = out_,
+            .out_stride = values_.width(),
+            .rows = count,
+            .queries = group_,
+            .width = values_.width(),
+        });
+    }
+
+    void finish() {
+        for (int64_t query = 0; query < group_; ++query) {
+            if (sums_[query] > 0)
+                simd_.scale(out_ + query * values_.width(), values_.width(), 1.0f / sums_[query]);
+        }
+    }
+
+    static int64_t workspace_bytes(const ir::Op& /*op*/, std::span<const ir::TensorDesc> inputs) {
+        const int64_t group = inputs[0].shape[1] / inputs[1].shape[1];
+        return group * (inputs[1].shape[2] + 2) * static_cast<int64_t>(sizeof(float));
+    }
+
+  private:
+    // Scores become weights relative to the new maximum; what was added before is scaled to it.
+    void weigh(int64_t query, int64_t count) {
+        float* scores = scores_ + query * keys_.page_tokens();
+        simd_.scale(scores, count, call_.as<ir::Attention>().scale);
+        const float maximum = std::max(maxima_[query], simd_.max(scores, count));
+        const float shrink = maximum == maxima_[query] ? 1.0f : std::exp(maxima_[query] - maximum);
+        if (shrink != 1.0f) simd_.scale(out_ + query * values_.width(), values_.width(), shrink);
+        sums_[query] = sums_[query] * shrink + simd_.exp_sum(scores, count, maximum);
+        maxima_[query] = maximum;
+    }
+
+    const KernelCall& call_;
+    const simd::KernelTable& simd_;
+    const Pool keys_;
+    const Pool values_;
+    const int64_t head_;
+    const int64_t group_;   // query heads per key/value head
+    float* const scores_;   // [group, page_tokens]
+    float* const maxima_;   // [group]
+    float* const sums_;     // [group]
+    const float* queries_;  // [group, key width]
+    float* out_;            // [group, value width]
+};
+
+int64_t attention_items(const KernelCall& call) {
+    return call.operands.rows(call.in(0)) * call.in(1).desc.shape[1];
+}
+
+void run_attention(const KernelCall& call, int64_t item, std::byte* workspace) {
+    const int64_t heads = call.in(1).desc.shape[1];
+    const int64_t page_tokens = call.in(1).desc.shape[2];
+    const int64_t token = item / heads;
+    const ir::StepView& step = call.step();
+    const ir::StepGroup& group = step.groups[static_cast<size_t>(call.as<ir::Attention>().group)];
+    const int32_t* pages =
+        group.pages.data() + group.page_begin[static_cast<size_t>(sequence_of(step, token))];
+    const int64_t positions = step.positions[static_cast<size_t>(token)] + 1;
+    Softmax softmax(call, token, item % heads, workspace);
+    for (int64_t begin = 0; begin < positions; begin += page_tokens) {
+        softmax.add_page(pages[begin / page_tokens], std::min(page_tokens, positions - begin));
+    }
+    softmax.finish();
+}
+
+int64_t token_items(const KernelCall& call) { return call.operands.rows(call.in(0)); }
+
+// A head's row, widened with zeros to whole blocks where its width is none.
+void store_row(ir::DType type, const float* row, int64_t width, std::byte* to) {
+    const dtype::DTypeInfo& format = dtype::info(type);
+    const int64_t whole = width / format.block_elements * format.block_elements;
+    format.encode(row, to, whole);
+    if (whole == width) return;
+    float tail[32] = {};
+    ENSURE(format.block_elements <= 32, "blocks of caches are at most 32 wide");
+    std::copy(row + whole, row + width, tail);
+    format.encode(tail, to + dtype::row_bytes(type, whole), format.block_elements);
+}
+
+// An item is one token: all its heads.
+void run_kv_write(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const Pool pool{call.in(1)};
+    const ir::StepGroup& group = call.step().groups[static_cast<size_t>(call.as<ir::KvWrite>().group)];
+    const int64_t slot = group.write_slots[static_cast<size_t>(item)];
+    const int64_t row_bytes = pool.operand.desc.row_bytes();
+    for (int64_t head = 0; head < pool.heads(); ++head) {
+        std::byte* to = pool.rows(slot / pool.page_tokens(), head) + slot % pool.page_tokens() * row_bytes;
+        const float* row = call.in(0).as<float>() + (item * pool.heads() + head) * pool.width();
+        store_row(pool.operand.desc.type, row, pool.width(), to);
+    }
+}
+
+}  // namespace
+
+void add_attention_kernels(const KernelChoice& /*choice*/, std::vector<Kernel>& list) {
+    using ir::DType;
+    constexpr auto kCaches =
+        device::formats(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1);
+    list.push_back({.support = {.op = ir::op_id_of<ir::Attention>(), .state_formats = kCaches},
+                    .items = attention_items,
+                    .run = run_attention,
+                    .workspace_bytes = Softmax::workspace_bytes});
+    list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = kCaches},
+                    .items = token_items,
+                    .run = run_kv_write});
+}
+
+}  // namespace plait::backends::cpu

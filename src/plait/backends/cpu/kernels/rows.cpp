@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <cstring>
+
+#include "plait/backends/cpu/kernel.h"
+#include "plait/backends/cpu/packing.h"
+#include "plait/base/ensure.h"
+
+// Ops that go row by row: an item is one row. Ops with nothing to gain from more than one thread run their
+// reference.
+namespace plait::backends::cpu {
+namespace {
+
+int64_t row_width(const ir::Operand& operand) { return operand.desc.shape.last(); }
+
+// Innermost rows of an operand that this step has.
+int64_t row_items(const KernelCall& call) {
+    const ir::TensorDesc& desc = call.in(0).desc;
+    return call.operands.rows(call.in(0)) * (desc.row_count() / std::max<int64_t>(1, desc.shape[0]));
+}
+
+// Indices of the output's outermost axis.
+int64_t output_items(const KernelCall& call) { return call.operands.rows(call.out()); }
+
+const float* in_row(const KernelCall& call, size_t input, int64_t row) {
+    return call.in(input).as<float>() + row * row_width(call.in(input));
+}
+
+float* out_row(const KernelCall& call, int64_t row) {
+    return call.out().as<float>() + row * row_width(call.out());
+}
+
+template <class Norm>
+void run_norm(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    constexpr bool kLayer = std::is_same_v<Norm, ir::LayerNorm>;
+    const simd::NormArgs args{.x = in_row(call, 0, item),
+                              .weight = call.in(1).as<float>(),
+                              .bias = kLayer ? call.in(2).as<float>() : nullptr,
+                              .out = out_row(call, item),
+                              .n = row_width(call.in(0)),
+                              .epsilon = call.as<Norm>().epsilon};
+    (kLayer ? call.simd->layer_norm : call.simd->rms_norm)(args);
+}
+
+void run_add(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const bool per_row = call.in(1).desc.shape.rank() == call.in(0).desc.shape.rank();
+    call.simd->add(in_row(call, 0, item), in_row(call, 1, per_row ? item : 0), out_row(call, item),
+                   row_width(call.in(0)));
+}
+
+simd::UnaryFn activation_function(const simd::KernelTable& simd, ir::Activation activation) {
+    switch (activation) {
+        case ir::Activation::silu:
+            return simd.silu;
+        case ir::Activation::gelu_tanh:
+            return simd.gelu_tanh;
+    }
+    return nullptr;
+}
+
+simd::BinaryFn gated_function(const simd::KernelTable& simd, ir::Activation activation) {
+    switch (activation) {
+        case ir::Activation::silu:
+            return simd.silu_mul;
+        case ir::Activation::gelu_tanh:
+            return simd.gelu_tanh_mul;
+    }
+    return nullptr;
+}
+
+void run_activate(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    activation_function(*call.simd, call.as<ir::Activate>().activation)(
+        in_row(call, 0, item), out_row(call, item), row_width(call.in(0)));
+}
+
+void run_gated(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    gated_function(*call.simd, call.as<ir::GatedActivate>().activation)(
+        in_row(call, 0, item), in_row(call, 1, item), out_row(call, item), row_width(call.in(0)));
+}
+
+void run_slice(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const auto& op = call.as<ir::Slice>();
+    std::copy_n(in_row(call, 0, item) + op.begin, op.extent, out_row(call, item));
+}
+
+void run_gather(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    std::copy_n(in_row(call, 0, call.in(1).as<int32_t>()[item]), row_width(call.in(0)), out_row(call, item));
+}
+
+void run_embed(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const ir::Operand& table = call.in(0);
+    dtype::info(table.desc.type)
+        .decode(table.row(call.in(1).as<int32_t>()[item]), out_row(call, item), row_width(table));
+}
+
+void run_embed_packed(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const ir::Operand& table = call.in(0);
+    decode_packed_row(table.desc.type, table.data, call.in(1).as<int32_t>()[item], row_width(table),
+                      out_row(call, item));
+}
+
+// An item is one token: all its heads turn by the same angles.
+void run_rope(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const int64_t heads = call.in(0).desc.shape[1];
+    const int64_t width = row_width(call.in(0));
+    const int64_t pairs = call.in(1).desc.shape[1];
+    const float* angles = call.in(1).as<float>() + item * pairs * 2;
+    const bool adjacent = call.as<ir::Rope>().pairs == ir::RopePairs::adjacent;
+    const int64_t step = adjacent ? 2 : 1;
+    const int64_t partner = adjacent ? 1 : pairs;
+    for (int64_t head = 0; head < heads; ++head) {
+        const float* x = in_row(call, 0, item * heads + head);
+        float* y = out_row(call, item * heads + head);
+        for (int64_t pair = 0; pair < pairs; ++pair) {
+            const float a = x[pair * step], b = x[pair * step + partner];
+            const float c = angles[pair * 2], s = angles[pair * 2 + 1];
+            y[pair * step] = a * c - b * s;
+            y[pair * step + partner] = a * s + b * c;
+        }
+        std::copy(x + 2 * pairs, x + width, y + 2 * pairs);
+    }
+}
+
+// Added slot by slot, in order.
+void run_weighted_sum(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const int64_t used = call.in(1).desc.shape[1];
+    const int64_t width = row_width(call.in(0));
+    std::fill_n(out_row(call, item), width, 0.0f);
+    call.simd->weighted_rows.f32({.rows_begin = in_row(call, 0, item * used),
+                                  .row_bytes = width * static_cast<int64_t>(sizeof(float)),
+                                  .weights = in_row(call, 1, item),
+                                  .weights_stride = used,
+                                  .out = out_row(call, item),
+                                  .out_stride = width,
+                                  .rows = used,
+                                  .queries = 1,
+                                  .width = width});
+}
+
+int64_t one_item(const KernelCall&) { return 1; }
+
+void run_reference(const KernelCall& call, int64_t /*item*/, std::byte* /*workspace*/) {
+    ir::op_reference(*call.op, call.operands);
+}
+
+constexpr auto kF32 = device::formats(ir::DType::F32);
+constexpr auto kAnyWeight = device::formats(ir::DType::F32, ir::DType::F16, ir::DType::BF16, ir::DType::Q8_0,
+                                            ir::DType::Q4_0, ir::DType::Q4_1);
+constexpr auto kAnyState = kAnyWeight;
+
+template <class OpType>
+Kernel row_kernel(int64_t (*items)(const KernelCall&), void (*run)(const KernelCall&, int64_t, std::byte*),
+                  device::FormatSet weights = kF32) {
+    return {.support = {.op = ir::op_id_of<OpType>(), .weight_formats = weights, .state_formats = kAnyState},
+            .items = items,
+            .run = run};
+}
+
+}  // namespace
+
+void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
+    if (choice.packed) {
+        Kernel packed =
+            row_kernel<ir::Embed>(output_items, run_embed_packed,
+                                  device::formats(ir::DType::Q8_0, ir::DType::Q4_0, ir::DType::Q4_1));
+        packed.support.weight_layout = kPackedLayout;
+        list.push_back(packed);
+    }
+    list.push_back(row_kernel<ir::Embed>(output_items, run_embed, kAnyWeight));
+    list.push_back(row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
+    list.push_back(row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
+    list.push_back(row_kernel<ir::Add>(row_items, run_add));
+    list.push_back(row_kernel<ir::Activate>(row_items, run_activate));
+    list.push_back(row_kernel<ir::GatedActivate>(row_items, run_gated));
+    list.push_back(row_kernel<ir::Slice>(row_items, run_slice));
+    list.push_back(row_kernel<ir::GatherRows>(output_items, run_gather));
+    list.push_back(row_kernel<ir::Rope>(output_items, run_rope));
+    list.push_back(row_kernel<ir::WeightedSum>(output_items, run_weighted_sum));
+    // Tiny, or waiting for the memory of one thread anyway.
+    list.push_back(row_kernel<ir::RopeAngles>(one_item, run_reference));
+    list.push_back(row_kernel<ir::CopyPages>(one_item, run_reference));
+    list.push_back(row_kernel<ir::TopKExperts>(one_item, run_reference));
+}
+
+std::vector<Kernel> kernel_list(const KernelChoice& choice) {
+    std::vector<Kernel> list;
+    add_matmul_kernels(choice, list);
+    add_attention_kernels(choice, list);
+    add_row_kernels(choice, list);
+    return list;
+}
+
+}  // namespace plait::backends::cpu

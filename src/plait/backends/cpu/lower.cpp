@@ -1,0 +1,203 @@
+#include "plait/backends/cpu/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plait/backends/cpu/memory.h"
+#include "plait/base/ensure.h"
+#include "plait/base/error.h"
+#include "plait/plan/storage.h"
+
+namespace plait::backends::cpu {
+namespace {
+
+constexpr int64_t kNotScratch = -1;
+
+class Lowering {
+  public:
+    Lowering(const ir::Graph& graph, const device::DeviceDescription& device, std::span<const Kernel> kernels,
+             std::span<const int> layouts)
+        : graph_(graph),
+          device_(device),
+          kernels_(kernels),
+          layouts_(layouts),
+          values_(plan::value_storages(graph)) {}
+
+    Lowered run() {
+        size_storages();
+        for (const ir::Node& node : graph_.nodes()) lower_node(node);
+        assign_scratch();
+        return split();
+    }
+
+  private:
+    // A step before scratch has offsets: storage numbers beside the places.
+    struct Draft {
+        Step step;
+        plan::WorkStep work;
+        int32_t quantised_storage = -1;
+        const ir::Node* host_action = nullptr;
+    };
+
+    void size_storages() {
+        for (ir::ValueId root : values_.root) {
+            const ir::Value& value = graph_.value(root);
+            const bool in_scratch = value.kind == ir::ValueKind::activation && output_index(root) < 0;
+            bytes_.push_back(in_scratch ? value.desc.bytes() + kOverRead : kNotScratch);
+        }
+    }
+
+    int32_t output_index(ir::ValueId root) const {
+        const int32_t storage = storage_of(root);
+        for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+            if (storage_of(graph_.outputs()[i]) == storage) return static_cast<int32_t>(i);
+        }
+        return -1;
+    }
+
+    int32_t storage_of(ir::ValueId id) const { return values_.of_value[static_cast<size_t>(id)]; }
+
+    // Offsets are filled in by assign_scratch, which finds them by storage.
+    Place place_of(ir::ValueId id) const {
+        const ir::Value& value = graph_.value(id);
+        Place place{value.desc, Home::scratch, value.index, storage_of(id)};
+        switch (value.kind) {
+            case ir::ValueKind::weight:
+                place.home = Home::weight;
+                break;
+            case ir::ValueKind::state:
+                place.home = Home::state;
+                break;
+            case ir::ValueKind::step_input:
+                place.home = Home::step_input;
+                break;
+            case ir::ValueKind::activation: {
+                const int32_t output = output_index(values_.root[static_cast<size_t>(storage_of(id))]);
+                if (output >= 0) place = {value.desc, Home::output, output, 0};
+                break;
+            }
+        }
+        return place;
+    }
+
+    const Kernel& choose_kernel(const ir::Node& node) const {
+        const auto layout_of = [&](int32_t weight) {
+            const int type = layouts_[static_cast<size_t>(weight)];
+            ENSURE(type >= 0, node.name);
+            return device_.buffer_types[static_cast<size_t>(type)].layout_id;
+        };
+        const device::Support support =
+            device::supports(device_, device::describe_op(graph_, node, layout_of));
+        if (!support) throw Error(fmt::format("{} cannot run {}: {}", device_.name, node.name, support.why));
+        return kernels_[static_cast<size_t>(support.row)];
+    }
+
+    void lower_node(const ir::Node& node) {
+        if (ir::op_is_view(node.op)) return;
+        if (ir::op_is_host_action(node.op)) {
+            Draft draft;
+            draft.host_action = &node;
+            draft.work = {{storage_of(node.inputs[0])}, {}, true};
+            draft.step.inputs = {place_of(node.inputs[0])};
+            drafts_.push_back(std::move(draft));
+            return;
+        }
+        const Kernel& kernel = choose_kernel(node);
+        const int32_t quantised = kernel.activation == ActivationFormat::q8 ? quantise(node.inputs[0]) : -1;
+        Draft draft;
+        draft.step = {.kernel = &kernel, .op = &node.op, .name = node.name};
+        for (ir::ValueId id : node.inputs) {
+            draft.step.inputs.push_back(place_of(id));
+            draft.work.reads.push_back(storage_of(id));
+        }
+        if (quantised >= 0) draft.work.reads.push_back(quantised);
+        for (ir::ValueId id : node.outputs) {
+            draft.step.outputs.push_back(place_of(id));
+            draft.work.writes.push_back(storage_of(id));
+        }
+        draft.quantised_storage = quantised;
+        note_workspace(kernel, node);
+        drafts_.push_back(std::move(draft));
+    }
+
+    // The storage of the value's quantised twin; the first call for a value adds the step that makes it.
+    int32_t quantise(ir::ValueId id) {
+        const auto [known, is_new] =
+            quantised_.try_emplace(storage_of(id), static_cast<int32_t>(bytes_.size()));
+        if (!is_new) return known->second;
+        const ir::Value& value = graph_.value(id);
+        bytes_.push_back(value.desc.row_count() * quantised_row_bytes(value.desc.shape.last()) + kOverRead);
+        Draft draft;
+        draft.step = {
+            .kernel = &quantise_kernel(), .name = value.name + " quantised", .inputs = {place_of(id)}};
+        draft.work = {{storage_of(id)}, {known->second}, false};
+        draft.quantised_storage = known->second;
+        drafts_.push_back(std::move(draft));
+        return known->second;
+    }
+
+    void note_workspace(const Kernel& kernel, const ir::Node& node) {
+        if (kernel.workspace_bytes == nullptr) return;
+        const auto descs = graph_.input_descs(node);
+        workspace_bytes_ = std::max(workspace_bytes_, kernel.workspace_bytes(node.op, descs));
+    }
+
+    void assign_scratch() {
+        std::vector<plan::WorkStep> work;
+        for (const Draft& draft : drafts_) work.push_back(draft.work);
+        const std::vector<int32_t> interval_of = plan::intervals(work);
+        const plan::ScratchPlan scratch = plan::plan_scratch(work, interval_of, bytes_, kAlignment);
+        scratch_bytes_ = scratch.bytes;
+        const auto settle = [&](Place& place) {
+            if (place.home == Home::scratch) place.offset = scratch.offset[static_cast<size_t>(place.offset)];
+        };
+        for (size_t i = 0; i < drafts_.size(); ++i) {
+            Draft& draft = drafts_[i];
+            for (Place& place : draft.step.inputs) settle(place);
+            for (Place& place : draft.step.outputs) settle(place);
+            if (draft.quantised_storage >= 0) {
+                draft.step.quantised_offset = scratch.offset[static_cast<size_t>(draft.quantised_storage)];
+            }
+            draft.step.barrier_before = i > 0 && interval_of[i] != interval_of[i - 1];
+        }
+    }
+
+    Lowered split() {
+        Lowered lowered{.scratch_bytes = scratch_bytes_, .workspace_bytes = workspace_bytes_};
+        lowered.segments.emplace_back();
+        for (Draft& draft : drafts_) {
+            Segment& segment = lowered.segments.back();
+            if (draft.host_action != nullptr) {
+                segment.host_action = draft.host_action;
+                segment.shown = draft.step.inputs[0];
+                lowered.segments.emplace_back();
+                continue;
+            }
+            if (segment.steps.empty()) draft.step.barrier_before = false;
+            segment.steps.push_back(std::move(draft.step));
+        }
+        return lowered;
+    }
+
+    const ir::Graph& graph_;
+    const device::DeviceDescription& device_;
+    std::span<const Kernel> kernels_;
+    std::span<const int> layouts_;
+    const plan::ValueStorages values_;
+    std::vector<int64_t> bytes_;            // by storage: values first, then quantised twins
+    std::map<int32_t, int32_t> quantised_;  // storage -> storage of its quantised twin
+    std::vector<Draft> drafts_;
+    int64_t scratch_bytes_ = 0;
+    int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace
+
+Lowered lower(const ir::Graph& graph, const device::DeviceDescription& device,
+              std::span<const Kernel> kernels, std::span<const int> layouts) {
+    return Lowering(graph, device, kernels, layouts).run();
+}
+
+}  // namespace plait::backends::cpu

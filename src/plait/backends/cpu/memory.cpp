@@ -1,0 +1,69 @@
+#include "plait/backends/cpu/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "plait/base/ensure.h"
+#include "plait/base/error.h"
+
+namespace plait::backends::cpu {
+namespace {
+
+int64_t round_up(int64_t bytes, int64_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+// Zeroed pages that take no memory until touched.
+std::byte* map_pages(const std::string& device_name, size_t bytes) {
+    void* memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw Error(fmt::format("{}: cannot reserve {} bytes of memory", device_name, bytes));
+    }
+    return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+int64_t CpuBufferType::bytes(const ir::TensorDesc& desc) const {
+    return round_up(layout_bytes_(desc) + kOverRead, kAlignment);
+}
+
+std::unique_ptr<device::Buffer> CpuBufferType::alloc(std::span<const ir::TensorDesc> tensors,
+                                                     device::Usage usage) {
+    int64_t total = 0;
+    for (const ir::TensorDesc& desc : tensors) total += bytes(desc);
+    if (total == 0) total = kAlignment;
+    std::byte* memory = map_pages(device_name_, static_cast<size_t>(total));
+    std::vector<std::byte*> begins;
+    std::byte* next = memory;
+    for (const ir::TensorDesc& desc : tensors) {
+        begins.push_back(next);
+        next += bytes(desc);
+    }
+    return std::make_unique<CpuBuffer>(*this, usage, std::vector(tensors.begin(), tensors.end()),
+                                       std::move(begins), memory, static_cast<size_t>(total));
+}
+
+std::unique_ptr<device::Buffer> CpuBufferType::wrap(std::span<const std::byte> host,
+                                                    const ir::TensorDesc& desc, int64_t readable_behind) {
+    if (!is_rows() || readable_behind < kOverRead) return nullptr;
+    ENSURE(static_cast<int64_t>(host.size()) == desc.bytes(), "a wrapped tensor is whole");
+    // Weights are only read; the contract has no second kind of region for them.
+    auto* begin = const_cast<std::byte*>(host.data());
+    return std::make_unique<CpuBuffer>(*this, device::Usage::weights, std::vector{desc}, std::vector{begin},
+                                       nullptr, 0);
+}
+
+CpuBuffer::CpuBuffer(CpuBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,
+                     std::vector<std::byte*> begins, std::byte* memory, size_t mapped_bytes)
+    : type_(type),
+      usage_(usage),
+      tensors_(std::move(tensors)),
+      begins_(std::move(begins)),
+      memory_(memory),
+      mapped_bytes_(mapped_bytes) {}
+
+CpuBuffer::~CpuBuffer() {
+    if (mapped_bytes_ > 0) munmap(memory_, mapped_bytes_);
+}
+
+}  // namespace plait::backends::cpu

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plait/device/device.h"
+
+// The CPU device's memory: anonymous pages, which the system zeroes when they are first touched.
+namespace plait::backends::cpu {
+
+inline constexpr int64_t kAlignment = 64;
+// What the SIMD kernels may read behind the last value of a tensor.
+inline constexpr int64_t kOverRead = 64;
+
+// Bytes of one tensor in a layout, without alignment and over-read.
+using LayoutBytesFn = int64_t (*)(const ir::TensorDesc& desc);
+
+class CpuBufferType : public device::BufferType {
+  public:
+    // `device_name` is for messages.
+    CpuBufferType(std::string device_name, device::BufferTypeDescription description,
+                  LayoutBytesFn layout_bytes)
+        : device_name_(std::move(device_name)),
+          description_(std::move(description)),
+          layout_bytes_(layout_bytes) {}
+
+    const device::BufferTypeDescription& describe() const override { return description_; }
+    int64_t bytes(const ir::TensorDesc& desc) const override;
+    std::unique_ptr<device::Buffer> alloc(std::span<const ir::TensorDesc> tensors,
+                                          device::Usage usage) override;
+    std::unique_ptr<device::Buffer> wrap(std::span<const std::byte> host, const ir::TensorDesc& desc,
+                                         int64_t readable_behind) override;
+
+    bool is_rows() const { return description_.layout_id == device::kRowLayout; }
+
+  private:
+    std::string device_name_;
+    device::BufferTypeDescription description_;
+    LayoutBytesFn layout_bytes_;
+};
+
+class CpuBuffer : public device::Buffer {
+  public:
+    // Owns [memory, memory + mapped_bytes) when mapped_bytes > 0; `begins` are the tensors' first bytes.
+    CpuBuffer(CpuBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,
+              std::vector<std::byte*> begins, std::byte* memory, size_t mapped_bytes);
+    ~CpuBuffer() override;
+    CpuBuffer(const CpuBuffer&) = delete;
+    CpuBuffer& operator=(const CpuBuffer&) = delete;
+
+    device::Usage usage() const override { return usage_; }
+    device::BufferType& type() const override { return type_; }
+    const CpuBufferType& cpu_type() const { return type_; }
+    std::span<const ir::TensorDesc> tensors() const override { return tensors_; }
+    int64_t stored_bytes() const override { return static_cast<int64_t>(mapped_bytes_); }
+
+    std::byte* begin(int32_t tensor) const { return begins_[static_cast<size_t>(tensor)]; }
+
+  private:
+    CpuBufferType& type_;
+    device::Usage usage_;
+    std::vector<ir::TensorDesc> tensors_;
+    std::vector<std::byte*> begins_;
+    std::byte* memory_;
+    size_t mapped_bytes_;
+};
+
+}  // namespace plait::backends::cpu

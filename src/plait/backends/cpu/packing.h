@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "plait/backends/cpu/runner.h"
+#include "plait/ir/tensor.h"
+
+// The CPU's packed layout of matrices: rows interleaved in groups of 8 (simd/pack_x8.h). A stack of matrices
+// is packed matrix by matrix.
+namespace plait::backends::cpu {
+
+inline constexpr const char* kPackedLayout = "cpu.x8/1";
+
+// The block formats that can be packed.
+bool can_pack(ir::DType type);
+
+// Rows of one matrix of the tensor ([rows, k] or [stack, rows, k]).
+int64_t matrix_rows(const ir::TensorDesc& desc);
+// Bytes of one packed matrix, its rows rounded up to whole groups.
+int64_t packed_matrix_bytes(const ir::TensorDesc& desc);
+// Bytes of the whole tensor; for formats that cannot be packed, of its plain rows.
+int64_t packed_bytes(const ir::TensorDesc& desc);
+
+// Packs a whole tensor from the row layout, on all workers.
+void pack_tensor(Runner& runner, const ir::TensorDesc& desc, std::span<const std::byte> from, std::byte* to);
+
+// One row of a packed matrix as floats.
+void decode_packed_row(ir::DType type, const std::byte* matrix, int64_t row, int64_t k, float* out);
+
+}  // namespace plait::backends::cpu

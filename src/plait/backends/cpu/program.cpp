@@ -1,0 +1,128 @@
+#include "plait/backends/cpu/program.h"
+
+#include "plait/backends/cpu/lower.h"
+#include "plait/backends/cpu/memory.h"
+#include "plait/base/ensure.h"
+
+namespace plait::backends::cpu {
+namespace {
+
+int64_t round_up(int64_t bytes, int64_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+std::byte* address(const device::Region& region) {
+    return static_cast<CpuBuffer*>(region.buffer)->begin(region.tensor) + region.offset;
+}
+
+std::byte* address(device::Buffer* buffer, int32_t tensor) {
+    return static_cast<CpuBuffer*>(buffer)->begin(tensor);
+}
+
+// Turns places into addresses for one set of bindings.
+class Binder {
+  public:
+    Binder(const device::Bindings& bindings, const ir::StepView& step) : bindings_(bindings), step_(step) {}
+
+    ir::Operand operand(const Place& place) const { return {place.desc, data(place)}; }
+
+    device::Region region(const Place& place) const {
+        const int64_t bytes = place.desc.bytes();
+        device::Region region{.row_bytes = bytes, .rows = 1, .stride = bytes};
+        if (place.home == Home::scratch) {
+            region.buffer = bindings_.scratch;
+            region.offset = place.offset;
+        } else {
+            ENSURE(place.home == Home::output, "the host is shown activations");
+            region.buffer = bindings_.outputs;
+            region.tensor = place.index;
+        }
+        return region;
+    }
+
+  private:
+    std::byte* data(const Place& place) const {
+        const auto index = static_cast<size_t>(place.index);
+        switch (place.home) {
+            case Home::scratch:
+                return address(bindings_.scratch, 0) + place.offset;
+            case Home::weight:
+                return address(bindings_.weights[index]);
+            case Home::state:
+                return address(bindings_.state[index]);
+            case Home::output:
+                return address(bindings_.outputs, place.index);
+            case Home::step_input:
+                return step_input(static_cast<ir::StepInput>(place.index));
+        }
+        return nullptr;
+    }
+
+    std::byte* step_input(ir::StepInput input) const {
+        switch (input) {
+            case ir::StepInput::tokens:
+                return reinterpret_cast<std::byte*>(step_.tokens.data());
+            case ir::StepInput::positions:
+                return reinterpret_cast<std::byte*>(step_.positions.data());
+            case ir::StepInput::output_rows:
+                return reinterpret_cast<std::byte*>(step_.output_rows.data());
+        }
+        return nullptr;
+    }
+
+    const device::Bindings& bindings_;
+    const ir::StepView& step_;
+};
+
+// Fills `bound`, whose address is final: the call's spans point into it.
+void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const device::Bindings& bindings,
+               const simd::KernelTable& simd, const ir::StepView& view) {
+    bound.kernel = step.kernel;
+    bound.name = step.name.c_str();
+    bound.barrier_before = step.barrier_before;
+    for (const Place& place : step.inputs) bound.operands.push_back(binder.operand(place));
+    for (const Place& place : step.outputs) bound.operands.push_back(binder.operand(place));
+    const std::span<const ir::Operand> all = bound.operands;
+    bound.call.op = step.op;
+    bound.call.operands = {all.first(step.inputs.size()), all.subspan(step.inputs.size()), &view};
+    bound.call.simd = &simd;
+    if (step.quantised_offset >= 0)
+        bound.call.quantised = address(bindings.scratch, 0) + step.quantised_offset;
+}
+
+}  // namespace
+
+CpuProgram::CpuProgram(ir::Graph graph, const device::DeviceDescription& device,
+                       std::span<const Kernel> kernels, const simd::KernelTable& simd,
+                       std::span<const int> layouts)
+    : graph_(std::move(graph)), simd_(simd), workers_(device.workers) {
+    Lowered lowered = lower(graph_, device, kernels, layouts);
+    segments_ = std::move(lowered.segments);
+    workspace_offset_ = round_up(lowered.scratch_bytes, kAlignment);
+    workspace_bytes_ = round_up(lowered.workspace_bytes, kAlignment);
+    needs_.scratch_bytes = workspace_offset_ + workspace_bytes_ * workers_;
+    needs_.input_values = ir::StepLayout(graph_.capacity(), graph_.groups()).values();
+    for (ir::ValueId output : graph_.outputs()) needs_.outputs.push_back(graph_.value(output).desc);
+}
+
+std::unique_ptr<device::BoundProgram> CpuProgram::bind(const device::Bindings& bindings) {
+    return std::make_unique<CpuBoundProgram>(*this, bindings);
+}
+
+CpuBoundProgram::CpuBoundProgram(const CpuProgram& program, const device::Bindings& bindings)
+    : program_(program) {
+    ENSURE(bindings.scratch->tensors()[0].bytes() >= program.needs().scratch_bytes,
+           "the slot's scratch is large enough");
+    const ir::StepLayout layout(program.graph().capacity(), program.graph().groups());
+    step_ = layout.view(reinterpret_cast<int32_t*>(address(bindings.inputs, 0)));
+    workspace_ = address(bindings.scratch, 0) + program.workspace_offset();
+    const Binder binder(bindings, step_);
+    for (const Segment& segment : program.segment_list()) {
+        BoundSegment& bound = segments_.emplace_back();
+        for (const Step& step : segment.steps) {
+            bound.steps.push_back(std::make_unique<BoundStep>());
+            bind_step(*bound.steps.back(), step, binder, bindings, program.simd(), step_);
+        }
+        if (segment.host_action != nullptr) bound.shown = binder.region(segment.shown);
+    }
+}
+
+}  // namespace plait::backends::cpu

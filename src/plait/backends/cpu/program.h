@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plait/backends/cpu/kernel.h"
+#include "plait/device/device.h"
+
+namespace plait::backends::cpu {
+
+// Where an operand lies once the program is bound.
+enum class Home : uint8_t { scratch, weight, state, step_input, output };
+
+struct Place {
+    ir::TensorDesc desc;
+    Home home = Home::scratch;
+    int32_t index = 0;   // weight, state, StepInput or output
+    int64_t offset = 0;  // in scratch
+};
+
+// One unit of work: a node, or the quantising of a value that several nodes read.
+struct Step {
+    const Kernel* kernel = nullptr;
+    const ir::Op* op = nullptr;  // of the graph's node; nullptr for quantising
+    std::string name;
+    std::vector<Place> inputs;
+    std::vector<Place> outputs;
+    int64_t quantised_offset = -1;  // in scratch: the first input for kernels that want it quantised
+    bool barrier_before = false;    // something it needs was made since the last barrier
+};
+
+// Steps between two host actions; `shown` is what the host action behind it looks at.
+struct Segment {
+    std::vector<Step> steps;
+    const ir::Node* host_action = nullptr;
+    Place shown;
+};
+
+class CpuProgram : public device::Program {
+  public:
+    // `kernels` is the device's table and outlives the program; `layouts` and `types` as in Device::compile.
+    CpuProgram(ir::Graph graph, const device::DeviceDescription& device, std::span<const Kernel> kernels,
+               const simd::KernelTable& simd, std::span<const int> layouts);
+
+    const device::ProgramNeeds& needs() const override { return needs_; }
+    int segments() const override { return static_cast<int>(segments_.size()); }
+    const ir::Node* host_action(int segment) const override {
+        return segments_[static_cast<size_t>(segment)].host_action;
+    }
+    std::unique_ptr<device::BoundProgram> bind(const device::Bindings& bindings) override;
+
+    const ir::Graph& graph() const { return graph_; }
+    std::span<const Segment> segment_list() const { return segments_; }
+    const simd::KernelTable& simd() const { return simd_; }
+    int32_t workers() const { return workers_; }
+    int64_t workspace_offset() const { return workspace_offset_; }
+    int64_t workspace_bytes() const { return workspace_bytes_; }  // of one worker
+
+  private:
+    const ir::Graph graph_;
+    const simd::KernelTable& simd_;
+    int32_t workers_;
+    std::vector<Segment> segments_;
+    device::ProgramNeeds needs_;
+    int64_t workspace_offset_ = 0;
+    int64_t workspace_bytes_ = 0;
+};
+
+// A step with addresses.
+struct BoundStep {
+    const Kernel* kernel = nullptr;
+    const char* name = nullptr;
+    bool barrier_before = false;
+    std::vector<ir::Operand> operands;  // inputs, then outputs
+    KernelCall call;
+    alignas(64) std::atomic<int64_t> next{0};  // the first item nobody has taken
+};
+
+class CpuBoundProgram : public device::BoundProgram {
+  public:
+    CpuBoundProgram(const CpuProgram& program, const device::Bindings& bindings);
+
+    const device::Program& program() const override { return program_; }
+    void prepare(const ir::StepView&) override {}
+    device::Region shown(int segment) const override { return segments_[static_cast<size_t>(segment)].shown; }
+
+    std::span<const std::unique_ptr<BoundStep>> steps(int segment) const {
+        return segments_[static_cast<size_t>(segment)].steps;
+    }
+    std::byte* workspace(int worker) const { return workspace_ + worker * program_.workspace_bytes(); }
+
+  private:
+    struct BoundSegment {
+        std::vector<std::unique_ptr<BoundStep>> steps;
+        device::Region shown;
+    };
+
+    const CpuProgram& program_;
+    ir::StepView step_;
+    std::byte* workspace_ = nullptr;
+    std::vector<BoundSegment> segments_;
+};
+
+}  // namespace plait::backends::cpu

@@ -1,0 +1,59 @@
+#include "plait/backends/cpu/runner.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+namespace plait::backends::cpu {
+
+Runner::Runner(Cores& cores, int workers, std::span<const int> pins, std::string device_name)
+    : device_name_(std::move(device_name)), pool_(cores, workers, pins), barrier_(workers, cores) {}
+
+void Runner::start(CpuBoundProgram& program, int segment, StopWord& stop) {
+    finish();
+    if (stop.stopped()) return;
+    program_ = &program;
+    segment_ = segment;
+    stop_ = &stop;
+    for (const auto& step : program.steps(segment)) step->next.store(0, std::memory_order_relaxed);
+    busy_ = true;
+    pool_.start(&Runner::work, this);
+}
+
+void Runner::finish() {
+    if (!busy_) return;
+    pool_.finish();
+    busy_ = false;
+}
+
+void Runner::run_job(WorkerPool::Job job, void* context) {
+    finish();
+    pool_.start(job, context);
+    pool_.finish();
+}
+
+void Runner::work(void* context, int worker) { static_cast<Runner*>(context)->run_steps(worker); }
+
+// Every worker passes the same barriers: an error is kept in the stop word and everybody leaves at the next
+// one.
+void Runner::run_steps(int worker) {
+    std::byte* workspace = program_->workspace(worker);
+    for (const auto& step : program_->steps(segment_)) {
+        if (step->barrier_before && !barrier_.wait(stop_->word())) return;
+        try {
+            const int64_t items = step->kernel->items(step->call);
+            for (int64_t i = step->next.fetch_add(1, std::memory_order_relaxed); i < items;
+                 i = step->next.fetch_add(1, std::memory_order_relaxed)) {
+                step->kernel->run(step->call, i, workspace);
+            }
+        } catch (const std::exception& error) {
+            fail(*step, error.what());
+        }
+    }
+}
+
+void Runner::fail(const BoundStep& step, const char* what) {
+    stop_->fail(fmt::format("{}: {}: {}", device_name_, step.name, what));
+}
+
+}  // namespace plait::backends::cpu

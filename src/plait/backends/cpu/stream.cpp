@@ -1,0 +1,109 @@
+#include "plait/backends/cpu/stream.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "plait/backends/cpu/packing.h"
+#include "plait/base/ensure.h"
+#include "plait/base/error.h"
+#include "plait/device/region.h"
+
+namespace plait::backends::cpu {
+namespace {
+
+CpuBuffer& cpu_buffer(const device::Region& region) { return *static_cast<CpuBuffer*>(region.buffer); }
+
+std::byte* tensor_begin(const device::Region& region) { return cpu_buffer(region).begin(region.tensor); }
+
+}  // namespace
+
+bool CpuEvent::done() const { return stream_ == nullptr || stream_->done_ >= mark_; }
+
+void CpuEvent::block() {
+    if (!done()) stream_->drain_to(mark_);
+}
+
+CpuStream::~CpuStream() { drain(); }
+
+void CpuStream::write(const device::Region& to, std::span<const std::byte> from) {
+    device::check_region(device_name_.c_str(), "write", to, static_cast<int64_t>(from.size()));
+    drain();
+    CpuBuffer& buffer = cpu_buffer(to);
+    if (buffer.cpu_type().is_rows()) {
+        device::scatter(tensor_begin(to), to, from);
+        return;
+    }
+    const ir::TensorDesc& desc = buffer.tensors()[static_cast<size_t>(to.tensor)];
+    if (to.offset != 0 || to.bytes() != desc.bytes()) {
+        throw Error(fmt::format("{}: write: a packed tensor is written whole", device_name_));
+    }
+    pack_tensor(runner_, desc, from, tensor_begin(to));
+}
+
+void CpuStream::read(const device::Region& from, std::span<std::byte> to) {
+    if (!cpu_buffer(from).cpu_type().is_rows()) throw Error(fmt::format("{}: read: packed", device_name_));
+    device::check_region(device_name_.c_str(), "read", from, static_cast<int64_t>(to.size()));
+    drain();
+    device::gather(tensor_begin(from), from, to);
+}
+
+void CpuStream::copy(const device::Region& from, const device::Region& to) {
+    if (!cpu_buffer(from).cpu_type().is_rows() || !cpu_buffer(to).cpu_type().is_rows()) {
+        throw Error(fmt::format("{}: copy: packed", device_name_));
+    }
+    device::check_region(device_name_.c_str(), "copy", from, to.bytes());
+    device::check_region(device_name_.c_str(), "copy", to, from.bytes());
+    if (from.row_bytes != to.row_bytes) {
+        throw Error(fmt::format("{}: copy: pieces of {} and of {} bytes", device_name_, from.row_bytes,
+                                to.row_bytes));
+    }
+    drain();
+    for (int64_t row = 0; row < from.rows; ++row) {
+        std::memmove(tensor_begin(to) + to.offset + row * to.stride,
+                     tensor_begin(from) + from.offset + row * from.stride,
+                     static_cast<size_t>(from.row_bytes));
+    }
+}
+
+void CpuStream::run(device::BoundProgram& program, int segment, StopWord& stop) {
+    push({.program = static_cast<CpuBoundProgram*>(&program), .segment = segment, .stop = &stop});
+}
+
+void CpuStream::record(device::Event& event) {
+    auto& mark = static_cast<CpuEvent&>(event);
+    mark.stream_ = this;
+    mark.mark_ = pushed_;
+}
+
+void CpuStream::wait(device::Event& event) { push({.event = &event}); }
+
+void CpuStream::synchronise() { drain(); }
+
+void CpuStream::push(const Item& item) {
+    if (pushed_ - done_ == kQueue) drain_to(done_ + 1);
+    queue_[pushed_ % kQueue] = item;
+    ++pushed_;
+    // The workers begin while the caller goes on, unless something must come first.
+    if (done_ + 1 == pushed_ && item.program != nullptr) begin_next();
+}
+
+void CpuStream::begin_next() {
+    const Item& item = queue_[begun_ % kQueue];
+    ++begun_;
+    if (item.program == nullptr) {
+        item.event->block();
+    } else {
+        runner_.start(*item.program, item.segment, *item.stop);
+    }
+}
+
+void CpuStream::drain_to(uint64_t mark) {
+    while (done_ < mark) {
+        if (begun_ == done_) begin_next();
+        runner_.finish();
+        ++done_;
+    }
+}
+
+}  // namespace plait::backends::cpu
