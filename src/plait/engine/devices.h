@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "plait/base/cores.h"
+#include "plait/device/device.h"
+#include "plait/engine/options.h"
+
+// The composition root: the one place that names backends.
+namespace plait::engine {
+
+// Makes the device that options.devices asks for: `cpu` (all usable cores), `cpu:0-3` (those cores), `sim` or
+// `sim:2G` (a simulated accelerator with its own memory). Throws Error for an unknown or malformed device,
+// naming the known ones. `cores` outlives the device.
+std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores);
+
+// Bytes of a size like "2G", "512M", "4096": a whole number, with a power-of-two suffix K, M, G or T. Throws
+// Error.
+int64_t parse_bytes(const std::string& text);
+
+}  // namespace plait::engine

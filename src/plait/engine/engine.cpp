@@ -1,0 +1,216 @@
+#include "plait/engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/engine/ladder.h"
+
+namespace plait::engine {
+namespace {
+
+std::vector<state::GroupSpec> group_specs(const Prepared& prepared) {
+    std::vector<state::GroupSpec> specs;
+    const auto groups = prepared.model->state_groups();
+    for (size_t i = 0; i < groups.size(); ++i) {
+        specs.push_back({groups[i].name, prepared.pages[i].page_tokens, prepared.pages[i].pages});
+    }
+    return specs;
+}
+
+void refuse_what_does_not_fit(const Prepared& prepared) {
+    const int64_t needed = prepared.memory.total();
+    const int64_t free = prepared.device->describe().memory_bytes;
+    if (needed <= free) return;
+    const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+    throw Error(fmt::format(
+        "{}: the model needs {:.0f} MiB (weights {:.0f}, cache {:.0f}, compute {:.0f}) and {:.0f} MiB "
+        "are free; a smaller context (-c) or micro-batch (-ub) needs less",
+        prepared.device->describe().name, mib(needed), mib(prepared.memory.weights),
+        mib(prepared.memory.state), mib(prepared.memory.compute), mib(free)));
+}
+
+int64_t largest_shown(const Prepared& prepared) {
+    return prepared.options.tap ? prepared.options.micro_batch * prepared.model->summary().width : 0;
+}
+
+}  // namespace
+
+Engine::Engine(Prepared prepared)
+    : prepared_((refuse_what_does_not_fit(prepared), std::move(prepared))),
+      stream_(prepared_.device->make_stream()),
+      weights_(load::load_weights(
+          prepared_.file, prepared_.model->weights(), prepared_.layouts, *prepared_.device, *stream_,
+          {.use_mapping = prepared_.options.use_mapping, .progress = prepared_.options.load_progress})),
+      state_memory_(prepared_.device->row_buffer_type().alloc(prepared_.state_descs(), device::Usage::state)),
+      state_(group_specs(prepared_), prepared_.options.max_sequences, prepared_.options.context,
+             prepared_.options.testing),
+      logits_(static_cast<size_t>(prepared_.options.max_outputs * prepared_.model->summary().vocabulary)),
+      shown_(static_cast<size_t>(largest_shown(prepared_))) {
+    std::vector<device::Region> state;
+    for (size_t i = 0; i < state_memory_->tensors().size(); ++i) {
+        state.push_back(device::whole(*state_memory_, static_cast<int32_t>(i)));
+    }
+    for (int i = 0; i < prepared_.options.slots; ++i) {
+        slots_.push_back(std::make_unique<Slot>(prepared_, weights_.regions, state));
+    }
+    appends_.reserve(static_cast<size_t>(prepared_.options.max_sequences));
+}
+
+Engine::~Engine() = default;
+
+Outcome Engine::step(std::span<const Feed> feeds) {
+    check(feeds);
+    if (take_cancellation()) return Outcome::cancelled;
+    const ir::Capacity counts = count(feeds);
+    const size_t capacity = smallest_fit(prepared_.ladder, counts);
+    appends_.clear();
+    for (const Feed& feed : feeds)
+        appends_.push_back({feed.sequence, static_cast<int64_t>(feed.tokens.size())});
+    // Rolled back unless committed, whatever happens in between.
+    state::Step change = state_.begin(appends_);
+
+    Slot& slot = *slots_[next_slot_];
+    next_slot_ = (next_slot_ + 1) % slots_.size();
+    ir::StepView& view = slot.view(capacity);
+    fill_tokens(view, feeds);
+    fill_groups(view, change);
+    try {
+        run(capacity, slot);
+        const int64_t row_bytes = vocabulary() * static_cast<int64_t>(sizeof(float));
+        if (counts.outputs > 0 && !stop_.stopped()) {
+            const auto rows = std::span(logits_).first(static_cast<size_t>(counts.outputs * vocabulary()));
+            stream_->read(slot.logits(counts.outputs, row_bytes), std::as_writable_bytes(rows));
+        }
+        stream_->synchronise();
+    } catch (...) {
+        settle_after_error();
+        throw;
+    }
+    if (take_cancellation()) return Outcome::cancelled;
+    if (stop_.stopped()) {
+        const std::string message = stop_.message();
+        stop_.reset();
+        throw Error(message);
+    }
+    change.commit();
+    logit_rows_ = counts.outputs;
+    return Outcome::done;
+}
+
+std::span<const float> Engine::logits(int64_t row) const {
+    return std::span(logits_).subspan(static_cast<size_t>(row * vocabulary()),
+                                      static_cast<size_t>(vocabulary()));
+}
+
+void Engine::check(std::span<const Feed> feeds) const {
+    for (const Feed& feed : feeds) {
+        for (int32_t token : feed.tokens) {
+            if (token < 0 || token >= vocabulary()) {
+                throw Error(
+                    fmt::format("token {} is outside this model's vocabulary of {}", token, vocabulary()));
+            }
+        }
+    }
+    const ir::Capacity counts = count(feeds);
+    const EngineOptions& limits = prepared_.options;
+    if (counts.tokens > limits.micro_batch || counts.outputs > limits.max_outputs ||
+        counts.sequences > limits.max_sequences) {
+        throw Error(fmt::format(
+            "a step of {} tokens, {} rows of logits and {} sequences is more than this engine was "
+            "made for: {}, {} and {}",
+            counts.tokens, counts.outputs, counts.sequences, limits.micro_batch, limits.max_outputs,
+            limits.max_sequences));
+    }
+}
+
+ir::Capacity Engine::count(std::span<const Feed> feeds) const {
+    ir::Capacity counts{0, 0, static_cast<int64_t>(feeds.size())};
+    for (const Feed& feed : feeds) {
+        const auto tokens = static_cast<int64_t>(feed.tokens.size());
+        counts.tokens += tokens;
+        if (feed.logits == Logits::all) counts.outputs += tokens;
+        if (feed.logits == Logits::last) counts.outputs += std::min<int64_t>(1, tokens);
+    }
+    return counts;
+}
+
+void Engine::fill_tokens(ir::StepView& view, std::span<const Feed> feeds) const {
+    size_t token = 0, output = 0, sequence = 0;
+    view.token_begin[0] = 0;
+    for (const Feed& feed : feeds) {
+        const int64_t position = state_.length(feed.sequence);
+        for (size_t i = 0; i < feed.tokens.size(); ++i, ++token) {
+            view.tokens[token] = feed.tokens[i];
+            view.positions[token] = static_cast<int32_t>(position + static_cast<int64_t>(i));
+            const bool is_last = i + 1 == feed.tokens.size();
+            if (feed.logits == Logits::all || (feed.logits == Logits::last && is_last)) {
+                view.output_rows[output++] = static_cast<int32_t>(token);
+            }
+        }
+        view.token_begin[++sequence] = static_cast<int32_t>(token);
+    }
+    *view.token_count = static_cast<int32_t>(token);
+    *view.output_count = static_cast<int32_t>(output);
+    *view.sequence_count = static_cast<int32_t>(sequence);
+}
+
+void Engine::fill_groups(ir::StepView& view, const state::Step& step) {
+    for (size_t g = 0; g < view.groups.size(); ++g) {
+        ir::StepGroup& group = view.groups[g];
+        const auto number = static_cast<int>(g);
+        step.lengths(group.lengths);
+        step.page_lists(number, group.page_begin, group.pages);
+        step.write_slots(number, group.write_slots);
+        int32_t copies = 0;
+        for (const state::PageCopy& copy : step.copies()) {
+            if (copy.group != number) continue;
+            group.copy_from[static_cast<size_t>(copies)] = copy.source;
+            group.copy_to[static_cast<size_t>(copies)] = copy.destination;
+            ++copies;
+        }
+        *group.copy_count = copies;
+    }
+}
+
+void Engine::run(size_t capacity, Slot& slot) {
+    device::BoundProgram& program = slot.program(capacity);
+    stream_->write(slot.inputs(capacity), slot.block(capacity));
+    program.prepare(slot.view(capacity));
+    const int segments = program.program().segments();
+    for (int segment = 0; segment < segments && !stop_.stopped(); ++segment) {
+        stream_->run(program, segment, stop_);
+        if (program.program().host_action(segment) != nullptr) show(capacity, slot, segment);
+    }
+}
+
+void Engine::show(size_t capacity, Slot& slot, int segment) {
+    device::BoundProgram& program = slot.program(capacity);
+    const ir::Node& node = *program.program().host_action(segment);
+    device::Region region = program.shown(segment);
+    const int64_t rows = *slot.view(capacity).token_count;
+    region.row_bytes = region.row_bytes / prepared_.ladder[capacity].tokens * rows;
+    const auto values = std::span(shown_).first(static_cast<size_t>(region.bytes()) / sizeof(float));
+    stream_->read(region, std::as_writable_bytes(values));
+    stream_->synchronise();
+    if (!stop_.stopped()) prepared_.options.tap(std::get<ir::Tap>(node.op).id, node.name, values);
+}
+
+bool Engine::take_cancellation() {
+    if (stop_.state() != StopWord::kCancelled) return false;
+    stop_.reset();
+    return true;
+}
+
+// The device may still be at work on the step's memory: wait for it, and forget what else it has to say.
+void Engine::settle_after_error() noexcept {
+    stop_.cancel();
+    try {
+        stream_->synchronise();
+    } catch (const std::exception&) {
+    }
+    stop_.reset();
+}
+
+}  // namespace plait::engine

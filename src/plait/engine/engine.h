@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plait/base/cancel.h"
+#include "plait/engine/prepared.h"
+#include "plait/engine/slot.h"
+#include "plait/load/weights.h"
+#include "plait/state/paged_state.h"
+
+namespace plait::engine {
+
+using SequenceId = state::SequenceId;
+
+// Which of a feed's tokens get logits.
+enum class Logits : uint8_t { none, last, all };
+
+// Tokens to append to one sequence in a step.
+struct Feed {
+    SequenceId sequence = 0;
+    std::span<const int32_t> tokens;
+    Logits logits = Logits::last;
+};
+
+enum class Outcome : uint8_t { done, cancelled };
+
+// A loaded model with its state, run step by step. A step either commits or leaves no trace: after an Error
+// or a cancellation the next step gives the bits it would have given. Everything is reserved at construction;
+// steps allocate nothing. One thread at a time, except stop().
+class Engine {
+  public:
+    // Takes memory and loads the weights. Throws Error when the model does not fit, naming what it needs and
+    // what is free.
+    explicit Engine(Prepared prepared);
+    explicit Engine(const EngineOptions& options) : Engine(prepare(options)) {}
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Sequences: at most options().max_sequences at a time; throws Error when all are in use.
+    SequenceId create_sequence() { return state_.create(); }
+    // A new sequence that begins with the parent's first tokens, sharing their pages.
+    SequenceId fork_sequence(SequenceId parent, int64_t tokens) { return state_.fork(parent, tokens); }
+    void truncate_sequence(SequenceId sequence, int64_t tokens) { state_.truncate(sequence, tokens); }
+    void release_sequence(SequenceId sequence) { state_.release(sequence); }
+    int64_t length(SequenceId sequence) const { return state_.length(sequence); }
+
+    // Appends the feeds' tokens, a sequence at most once, at most options().micro_batch tokens in all. Throws
+    // Error when a token id, the context, pages or the limits do not allow it, or the device fails.
+    Outcome step(std::span<const Feed> feeds);
+    // Logits of the last step that was done, [vocabulary] per row, in the order of feeds and tokens. Valid
+    // until the next step.
+    std::span<const float> logits(int64_t row) const;
+    int64_t logit_rows() const { return logit_rows_; }
+
+    // Setting the word (cancel() from any thread or signal handler) ends the step in progress, or the next
+    // one, as cancelled; that step clears it.
+    StopWord& stop() { return stop_; }
+
+    const EngineOptions& options() const { return prepared_.options; }
+    const Prepared& prepared() const { return prepared_; }
+    const models::Model& model() const { return *prepared_.model; }
+    int64_t vocabulary() const { return prepared_.model->summary().vocabulary; }
+    int64_t free_pages(int group) const { return state_.free_pages(group); }
+
+  private:
+    void check(std::span<const Feed> feeds) const;
+    ir::Capacity count(std::span<const Feed> feeds) const;
+    void fill_tokens(ir::StepView& view, std::span<const Feed> feeds) const;
+    static void fill_groups(ir::StepView& view, const state::Step& step);
+    void run(size_t capacity, Slot& slot);
+    void show(size_t capacity, Slot& slot, int segment);
+    bool take_cancellation();
+    void settle_after_error() noexcept;
+
+    Prepared prepared_;
+    std::unique_ptr<device::Stream> stream_;
+    load::Weights weights_;
+    std::unique_ptr<device::Buffer> state_memory_;
+    state::PagedState state_;
+    std::vector<std::unique_ptr<Slot>> slots_;
+    size_t next_slot_ = 0;
+    StopWord stop_;
+    std::vector<state::Append> appends_;
+    std::vector<float> logits_;
+    std::vector<float> shown_;
+    int64_t logit_rows_ = 0;
+};
+
+}  // namespace plait::engine

@@ -1,0 +1,98 @@
+#include "plait/engine/generate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "plait/base/error.h"
+#include "plait/sample/sampler.h"
+
+namespace plait::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The loop's state: which token came last, and why to stop.
+class Generator {
+  public:
+    Generator(Engine& engine, const GenerateOptions& options, const std::function<void(int32_t)>& on_token)
+        : engine_(engine),
+          options_(options),
+          on_token_(on_token),
+          text_(engine, options.keep_cache),
+          sampler_(options.sampling, static_cast<int32_t>(engine.vocabulary()), 0),
+          choose_(
+              [this](std::span<const float> logits) { next_ = sampler_.sample(logits, text_.length()); }) {}
+
+    Generation run(std::span<const int32_t> prompt) {
+        for (int32_t token : prompt) sampler_.accept(token);
+        result_.prompt_tokens = static_cast<int64_t>(prompt.size());
+        Clock::time_point start = Clock::now();
+        const Outcome outcome = text_.extend(prompt, Logits::last, choose_);
+        result_.prompt_seconds = seconds_since(start);
+        if (outcome == Outcome::cancelled) return stopped(StopReason::interrupted);
+        start = Clock::now();
+        result_.reason = decode();
+        result_.generation_seconds = seconds_since(start);
+        return result_;
+    }
+
+  private:
+    StopReason decode() {
+        while (true) {
+            if (options_.max_tokens >= 0 && result_.generated_tokens >= options_.max_tokens)
+                return StopReason::limit;
+            if (std::ranges::find(options_.end_tokens, next_) != options_.end_tokens.end())
+                return StopReason::end_token;
+            sampler_.accept(next_);
+            ++result_.generated_tokens;
+            on_token_(next_);
+            if (result_.generated_tokens == options_.max_tokens) return StopReason::limit;
+            if (text_.length() == engine_.options().context) return StopReason::context_full;
+            const int32_t token = next_;
+            if (text_.extend({&token, 1}, Logits::last, choose_) == Outcome::cancelled)
+                return StopReason::interrupted;
+        }
+    }
+
+    Generation stopped(StopReason reason) {
+        result_.reason = reason;
+        return result_;
+    }
+
+    Engine& engine_;
+    const GenerateOptions& options_;
+    const std::function<void(int32_t)>& on_token_;
+    TextRun text_;
+    sample::Sampler sampler_;
+    const TextRun::RowFn choose_;
+    int32_t next_ = 0;
+    Generation result_;
+};
+
+}  // namespace
+
+const char* stop_reason_name(StopReason reason) {
+    switch (reason) {
+        case StopReason::end_token:
+            return "end token";
+        case StopReason::limit:
+            return "limit";
+        case StopReason::context_full:
+            return "context full";
+        case StopReason::interrupted:
+            return "interrupted";
+    }
+    return "";
+}
+
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options,
+                    const std::function<void(int32_t token)>& on_token) {
+    if (prompt.empty()) throw Error("the prompt has no tokens; give some text (-p or -f)");
+    return Generator(engine, options, on_token).run(prompt);
+}
+
+}  // namespace plait::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "plait/engine/text_run.h"
+#include "plait/sample/params.h"
+
+namespace plait::engine {
+
+struct GenerateOptions {
+    sample::Params sampling;
+    int64_t max_tokens = 128;  // -1: until the context is full
+    std::vector<int32_t>
+        end_tokens;  // generation stops at any of them; the token itself is not part of the text
+    bool keep_cache = true;
+};
+
+enum class StopReason : uint8_t {
+    end_token,     // the model ended its turn
+    limit,         // max_tokens
+    context_full,  // no room for another token
+    interrupted,   // cancelled through Engine::stop()
+};
+const char* stop_reason_name(StopReason reason);
+
+struct Generation {
+    StopReason reason = StopReason::limit;
+    int64_t prompt_tokens = 0;
+    int64_t generated_tokens = 0;
+    double prompt_seconds = 0;      // until the first token was chosen
+    double generation_seconds = 0;  // for the tokens after the first
+};
+
+// Continues a prompt of at least one token; `on_token` sees each new token as it is chosen and may cancel
+// through Engine::stop(). Throws Error as TextRun::extend and Sampler do.
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options,
+                    const std::function<void(int32_t token)>& on_token);
+
+}  // namespace plait::engine

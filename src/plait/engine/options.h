@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "plait/dtype/dtype.h"
+#include "plait/state/paged_state.h"
+
+namespace plait::engine {
+
+// Shown values of a step: `values` is [rows, width] of the layer's output behind which the tap sits. May
+// throw Error: the step then fails and leaves no trace.
+using TapFn = std::function<void(int tap, const std::string& name, std::span<const float> values)>;
+
+// What to run, on what, and how large. Everything a person can ask of an engine; defaults are those of the
+// command line.
+struct EngineOptions {
+    std::string model;  // path
+    std::string devices = "cpu";
+    int threads = 0;            // of a CPU device; 0: every usable core
+    std::string simd = "best";  // a level's name (backends/cpu/simd/select.h)
+    bool exact = false;         // F32 activations
+    bool repack = true;
+    bool use_mapping = true;
+
+    int64_t context = -1;  // tokens per sequence; 0: as trained; -1: the smallest of trained, 8192 and what
+                           // half of the free memory holds
+    int64_t batch = 2048;  // tokens a caller hands over at once (-b); bounds the micro-batch
+    int64_t micro_batch = 512;  // tokens per step
+    int max_sequences = 1;
+    int64_t max_outputs = 0;  // rows with logits per step; 0: max_sequences
+    dtype::DType key_type = dtype::DType::F16;
+    dtype::DType value_type = dtype::DType::F16;
+    int64_t page_tokens = 64;
+    int slots = 2;  // sets of step inputs, outputs and scratch; steps take turns
+
+    TapFn tap;  // taps exist in the graph only when this is set
+    std::function<void(int64_t done, int64_t total)> load_progress;
+    state::TestOptions testing;
+};
+
+}  // namespace plait::engine

@@ -1,0 +1,184 @@
+#include "plait/engine/prepared.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/base/log.h"
+#include "plait/engine/devices.h"
+#include "plait/engine/ladder.h"
+#include "plait/load/weights.h"
+#include "plait/plan/place.h"
+#include "plait/plan/residency.h"
+
+namespace plait::engine {
+namespace {
+
+constexpr int64_t kDefaultContext = 8192;
+
+void validate(const EngineOptions& options) {
+    const auto positive = [](int64_t value, const char* what) {
+        if (value < 1) throw Error(fmt::format("{} must be at least 1, found {}", what, value));
+    };
+    positive(options.batch, "the batch (-b)");
+    positive(options.micro_batch, "the micro-batch (-ub)");
+    positive(options.max_sequences, "the number of sequences");
+    positive(options.page_tokens, "tokens per page");
+    positive(options.slots, "the number of slots");
+    if (options.threads < 0)
+        throw Error(fmt::format("threads (-t) must not be negative, found {}", options.threads));
+    if (options.context < -1)
+        throw Error(fmt::format("the context (-c) must not be negative, found {}", options.context));
+}
+
+int64_t pages_for(int64_t tokens, int64_t page_tokens) { return (tokens + page_tokens - 1) / page_tokens; }
+
+int64_t state_bytes_per_token(const models::Model& model) {
+    int64_t bytes = 0;
+    for (const ir::StateGroupSpec& group : model.state_groups()) bytes += group.bytes_per_token();
+    return bytes;
+}
+
+std::unique_ptr<models::Model> load_for(const gguf::File& file, const EngineOptions& options,
+                                        int64_t context) {
+    return models::load_model(
+        file, {.context = context, .key_type = options.key_type, .value_type = options.value_type});
+}
+
+struct ContextChoice {
+    int64_t tokens = 0;
+    std::string why;
+};
+
+ContextChoice default_context(int64_t trained, int64_t bytes_per_token, int64_t free_bytes) {
+    const int64_t affordable = bytes_per_token == 0 ? trained : free_bytes / 2 / bytes_per_token;
+    if (affordable < std::min(trained, kDefaultContext))
+        return {std::max<int64_t>(1, affordable), "half of the free memory"};
+    if (trained <= kDefaultContext) return {trained, "as trained"};
+    return {kDefaultContext, "the default"};
+}
+
+// Settles options.context and loads the model for it.
+void choose_context(Prepared& prepared) {
+    EngineOptions& options = prepared.options;
+    const int64_t trained = models::trained_context(prepared.file);
+    prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained);
+    const int64_t per_token = state_bytes_per_token(*prepared.model) * options.max_sequences;
+    ContextChoice choice{options.context, "as asked"};
+    if (options.context == 0) choice = {trained, "as trained"};
+    if (options.context < 0)
+        choice = default_context(trained, per_token, prepared.device->describe().memory_bytes);
+    const int64_t limit = prepared.model->summary().max_context;
+    if (limit > 0 && choice.tokens > limit) choice = {limit, "the model has no positions beyond"};
+    if (limit > 0 && options.context > limit) {
+        log_warning(fmt::format("context {} is more than this model has positions for; using {}",
+                                options.context, limit));
+    }
+    options.context = choice.tokens;
+    prepared.model = load_for(prepared.file, options, options.context);
+    prepared.context_note =
+        fmt::format("context {} tokens ({}), {:.1f} MiB of cache", choice.tokens, choice.why,
+                    static_cast<double>(per_token * choice.tokens) / (1 << 20));
+}
+
+// Pages for every sequence at full context, and one more each: a copy-on-write holds old and new page for a
+// moment.
+void size_pages(Prepared& prepared) {
+    const EngineOptions& options = prepared.options;
+    for (size_t group = 0; group < prepared.model->state_groups().size(); ++group) {
+        const int64_t per_sequence = pages_for(options.context, options.page_tokens);
+        prepared.pages.push_back({.page_tokens = options.page_tokens,
+                                  .pages = (per_sequence + 1) * options.max_sequences,
+                                  .max_pages_per_sequence = per_sequence});
+    }
+}
+
+void compile(Prepared& prepared) {
+    const EngineOptions& options = prepared.options;
+    const device::DeviceDescription& description = prepared.device->describe();
+    prepared.ladder = capacity_ladder(options.micro_batch, options.max_sequences, options.max_outputs);
+    std::vector<ir::Graph> graphs;
+    std::vector<const ir::Graph*> all;
+    for (const ir::Capacity& capacity : prepared.ladder) {
+        graphs.push_back(prepared.model->build(
+            {.capacity = capacity, .pages = prepared.pages, .taps = static_cast<bool>(options.tap)}));
+    }
+    for (const ir::Graph& graph : graphs) {
+        const device::DeviceDescription* const devices[] = {&description};
+        plan::place(graph, devices);  // refuses what the device cannot run, naming it
+        all.push_back(&graph);
+    }
+    prepared.layouts = plan::choose_residency(all, prepared.model->weights().size(), description);
+    for (const ir::Graph& graph : graphs)
+        prepared.programs.push_back(prepared.device->compile(graph, prepared.layouts));
+}
+
+void count_memory(Prepared& prepared) {
+    device::Device& device = *prepared.device;
+    device::BufferType& rows = device.row_buffer_type();
+    MemoryNeeds& memory = prepared.memory;
+    const load::WeightBytes weights = load::weight_bytes(
+        prepared.file, prepared.model->weights(), prepared.layouts, device, prepared.options.use_mapping);
+    memory.weights = weights.stored;
+    memory.mapped_weights = weights.mapped;
+    for (const ir::TensorDesc& desc : prepared.state_descs()) memory.state += rows.bytes(desc);
+    int64_t slot = rows.bytes({ir::DType::I32, {prepared.slot_input_values()}});
+    for (const ir::TensorDesc& desc : prepared.slot_outputs()) slot += rows.bytes(desc);
+    slot += rows.bytes({ir::DType::F32, {prepared.slot_scratch_bytes() / 4 + 1}});
+    memory.compute = slot * prepared.options.slots;
+}
+
+}  // namespace
+
+std::vector<ir::TensorDesc> Prepared::state_descs() const {
+    std::vector<ir::TensorDesc> descs;
+    for (size_t group = 0; group < model->state_groups().size(); ++group) {
+        for (const ir::StateTensorSpec& tensor : model->state_groups()[group].tensors) {
+            descs.push_back(
+                {tensor.type, {pages[group].pages, tensor.heads, pages[group].page_tokens, tensor.width}});
+        }
+    }
+    return descs;
+}
+
+int64_t Prepared::slot_input_values() const {
+    int64_t values = 0;
+    for (const auto& program : programs) values = std::max(values, program->needs().input_values);
+    return values;
+}
+
+std::vector<ir::TensorDesc> Prepared::slot_outputs() const {
+    std::vector<ir::TensorDesc> largest = programs.front()->needs().outputs;
+    for (const auto& program : programs) {
+        for (size_t i = 0; i < largest.size(); ++i) {
+            const ir::TensorDesc& desc = program->needs().outputs[i];
+            if (desc.bytes() > largest[i].bytes()) largest[i] = desc;
+        }
+    }
+    return largest;
+}
+
+int64_t Prepared::slot_scratch_bytes() const {
+    int64_t bytes = 0;
+    for (const auto& program : programs) bytes = std::max(bytes, program->needs().scratch_bytes);
+    return bytes;
+}
+
+Prepared prepare(const EngineOptions& options) {
+    validate(options);
+    Prepared prepared{.options = options, .file = gguf::File::open(options.model)};
+    prepared.options.micro_batch = std::min(options.micro_batch, options.batch);
+    if (options.max_outputs == 0) prepared.options.max_outputs = options.max_sequences;
+    prepared.cores = std::make_unique<Cores>();
+    prepared.device = make_device(options, *prepared.cores);
+    choose_context(prepared);
+    prepared.options.micro_batch =
+        std::min(prepared.options.micro_batch, prepared.options.context * options.max_sequences);
+    size_pages(prepared);
+    compile(prepared);
+    count_memory(prepared);
+    return prepared;
+}
+
+}  // namespace plait::engine

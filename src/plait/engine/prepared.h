@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plait/base/cores.h"
+#include "plait/device/device.h"
+#include "plait/engine/options.h"
+#include "plait/gguf/file.h"
+#include "plait/models/model.h"
+
+namespace plait::engine {
+
+// What one device would hold, bytes.
+struct MemoryNeeds {
+    int64_t weights = 0;         // stored on the device
+    int64_t mapped_weights = 0;  // used where they lie in the file
+    int64_t state = 0;
+    int64_t compute = 0;  // step inputs, outputs and scratch of all slots
+
+    int64_t total() const { return weights + state + compute; }
+};
+
+// A model compiled for a device: everything that is known before a weight is read or memory taken. `plait
+// plan` prints it, an Engine binds it.
+struct Prepared {
+    EngineOptions options;  // context, batch and micro-batch resolved
+    gguf::File file;
+    std::unique_ptr<Cores> cores;
+    std::unique_ptr<device::Device> device;
+    std::unique_ptr<models::Model> model;
+    std::string context_note;               // how the context was chosen and what it costs, for people
+    std::vector<models::StatePages> pages;  // by state group
+    std::vector<ir::Capacity> ladder;
+    std::vector<std::unique_ptr<device::Program>> programs;  // by capacity
+    std::vector<int> layouts;                                // by weight
+    MemoryNeeds memory;
+
+    // The same for all state tensors, in graph order.
+    std::vector<ir::TensorDesc> state_descs() const;
+    // What one slot must have to serve every program.
+    int64_t slot_input_values() const;
+    std::vector<ir::TensorDesc> slot_outputs() const;
+    int64_t slot_scratch_bytes() const;
+};
+
+// Throws Error for anything about file, options or device that does not fit together.
+Prepared prepare(const EngineOptions& options);
+
+}  // namespace plait::engine

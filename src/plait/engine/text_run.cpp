@@ -1,0 +1,56 @@
+#include "plait/engine/text_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+
+namespace plait::engine {
+
+TextRun::TextRun(Engine& engine, bool keep_cache)
+    : engine_(engine), keep_cache_(keep_cache), sequence_(engine.create_sequence()) {
+    history_.reserve(static_cast<size_t>(engine.options().context));
+}
+
+TextRun::~TextRun() { engine_.release_sequence(sequence_); }
+
+Outcome TextRun::extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row) {
+    const int64_t context = engine_.options().context;
+    const auto count = static_cast<int64_t>(tokens.size());
+    if (length() + count > context) {
+        throw Error(fmt::format(
+            "{} tokens behind {} do not fit in a context of {}; ask for a larger one (-c) or shorten "
+            "the text (--truncate-prompt)",
+            count, length(), context));
+    }
+    if (!keep_cache_) start_over();
+    if (!keep_cache_ && !history_.empty()) {
+        const std::vector<int32_t> former = std::move(history_);
+        history_.clear();
+        history_.reserve(static_cast<size_t>(context));
+        if (feed(former, Logits::none, on_row) == Outcome::cancelled) return Outcome::cancelled;
+    }
+    return feed(tokens, wanted, on_row);
+}
+
+Outcome TextRun::feed(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row) {
+    const EngineOptions& limits = engine_.options();
+    int64_t most = limits.micro_batch;
+    if (wanted == Logits::all) most = std::min(most, limits.max_outputs);
+    while (!tokens.empty()) {
+        const size_t now = std::min(tokens.size(), static_cast<size_t>(most));
+        const bool is_last = now == tokens.size();
+        const Logits here = wanted == Logits::last && !is_last ? Logits::none : wanted;
+        const Feed part{.sequence = sequence_, .tokens = tokens.first(now), .logits = here};
+        if (engine_.step({&part, 1}) == Outcome::cancelled) return Outcome::cancelled;
+        history_.insert(history_.end(), part.tokens.begin(), part.tokens.end());
+        for (int64_t row = 0; row < engine_.logit_rows(); ++row) on_row(engine_.logits(row));
+        tokens = tokens.subspan(now);
+    }
+    return Outcome::done;
+}
+
+void TextRun::start_over() { engine_.truncate_sequence(sequence_, 0); }
+
+}  // namespace plait::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "plait/engine/engine.h"
+
+namespace plait::engine {
+
+// One text in an engine: its sequence, fed in micro-batches of any length. One thread at a time.
+class TextRun {
+  public:
+    // Called for each row of logits in order; valid during the call.
+    using RowFn = std::function<void(std::span<const float> logits)>;
+
+    // With keep_cache = false every extend() recomputes the whole text into fresh state: the reference that
+    // cached runs are compared with.
+    explicit TextRun(Engine& engine, bool keep_cache = true);
+    ~TextRun();
+    TextRun(const TextRun&) = delete;
+    TextRun& operator=(const TextRun&) = delete;
+
+    // Appends tokens; `on_row` sees the logits that `wanted` asks for, of these tokens only. After a
+    // cancellation or an Error the text is as long as the steps that were done made it. Throws Error when the
+    // context would overflow, before anything is run.
+    Outcome extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row);
+
+    int64_t length() const { return static_cast<int64_t>(history_.size()); }
+
+  private:
+    Outcome feed(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row);
+    void start_over();
+
+    Engine& engine_;
+    const bool keep_cache_;
+    SequenceId sequence_;
+    std::vector<int32_t> history_;
+};
+
+}  // namespace plait::engine
