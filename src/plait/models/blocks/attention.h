@@ -1,0 +1,63 @@
+#pragma once
+
+#include <optional>
+
+#include "plait/models/blocks/builder.h"
+#include "plait/models/blocks/linear.h"
+#include "plait/models/hyperparameters.h"
+
+// Attention over the sequence's cached keys and values (Vaswani et al. 2017; grouped heads: Ainslie et al.
+// 2023).
+namespace plait::models {
+
+// Queries, keys and values of the step's tokens: F32 [tokens, heads * width].
+struct QueryKeyValue {
+    ir::ValueId query = -1;
+    ir::ValueId key = -1;
+    ir::ValueId value = -1;
+};
+
+// Three projections: tensors attn_q, attn_k and attn_v.
+struct SeparateProjections {
+    Linear query;
+    Linear key;
+    Linear value;
+};
+
+// One whose rows are [Q | K | V]: tensor attn_qkv.
+struct FusedProjection {
+    Linear all;
+};
+
+SeparateProjections declare_separate_projections(WeightTable& table, int64_t layer, int64_t width,
+                                                 const AttentionShape& shape);
+FusedProjection declare_fused_projection(WeightTable& table, int64_t layer, int64_t width,
+                                         const AttentionShape& shape, Bias bias);
+// Tensor attn_output: the heads' results back to the width.
+Linear declare_attention_output(WeightTable& table, int64_t layer, int64_t width, const AttentionShape& shape,
+                                Bias bias);
+
+QueryKeyValue project(Builder& builder, const SeparateProjections& projections, ir::ValueId x);
+QueryKeyValue project(Builder& builder, const FusedProjection& projection, int64_t layer,
+                      const AttentionShape& shape, ir::ValueId x);
+
+// How queries and keys are turned by their position.
+struct Rotation {
+    ir::ValueId angles = -1;
+    ir::RopePairs pairs = ir::RopePairs::adjacent;
+};
+
+// What attention in one layer is besides its inputs. The cache is the layer's part of kv_cache().
+struct AttentionSpec {
+    int64_t layer = 0;
+    AttentionShape shape;
+    std::optional<Rotation> rotation;
+};
+
+// Stores keys and values, then attends with scale 1/sqrt(key width): -> F32 [tokens, heads * value width].
+ir::ValueId attend(Builder& builder, const AttentionSpec& spec, const QueryKeyValue& inputs);
+
+// The one state group of models whose layers all keep the whole sequence: keys and values, layer by layer.
+ir::StateGroupSpec kv_cache(int64_t layers, const AttentionShape& shape, const ModelOptions& options);
+
+}  // namespace plait::models

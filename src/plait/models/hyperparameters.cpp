@@ -1,0 +1,192 @@
+#include "plait/models/hyperparameters.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "plait/base/error.h"
+#include "plait/base/quote.h"
+
+namespace plait::models {
+namespace {
+
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+constexpr const char* kTokens = "tokenizer.ggml.tokens";
+
+// What heads add up to; both factors are counts, so the product fits, but it is a number of features too.
+void check_features(const KeyReader& keys, std::string_view heads_name, int64_t heads, int64_t width) {
+    if (heads * width <= kMaxCount) return;
+    keys.refuse(heads_name, fmt::format("at most {} heads of {} features", kMaxCount / width, width),
+                fmt::to_string(heads));
+}
+
+void check_features(const KeyReader& keys, const AttentionShape& shape) {
+    check_features(keys, "attention.head_count", shape.query_heads, shape.key_width);
+    check_features(keys, "attention.head_count", shape.query_heads, shape.value_width);
+}
+
+int64_t even_head_width(const KeyReader& keys, int64_t width, int64_t heads) {
+    if (width % heads != 0) {
+        keys.refuse("attention.head_count", fmt::format("a divisor of the width {}", width),
+                    fmt::to_string(heads));
+    }
+    return width / heads;
+}
+
+int64_t head_width(const KeyReader& keys, std::string_view name, int64_t width, int64_t heads) {
+    return keys.contains(name) ? keys.count(name) : even_head_width(keys, width, heads);
+}
+
+ir::RopeScaling read_scaling_type(const KeyReader& keys) {
+    constexpr const char* kName = "rope.scaling.type";
+    const std::string_view type = keys.text_or(kName, "linear");
+    if (type == "none") return ir::RopeScaling::none;
+    if (type == "linear") return ir::RopeScaling::linear;
+    if (type == "yarn") return ir::RopeScaling::yarn;
+    keys.refuse(kName, "none, linear or yarn", quote(type));
+}
+
+void read_yarn(const KeyReader& keys, int64_t trained_context, ir::RopeAngles& rope) {
+    rope.original_context = keys.count_or("rope.scaling.original_context_length", trained_context);
+    rope.extrapolation = keys.fraction_or("rope.scaling.yarn_ext_factor", rope.extrapolation);
+    rope.attention_factor *= keys.positive_or("rope.scaling.yarn_attn_factor", 1.0f);
+    rope.beta_slow = keys.positive_or("rope.scaling.yarn_beta_slow", rope.beta_slow);
+    rope.beta_fast = keys.positive_or("rope.scaling.yarn_beta_fast", rope.beta_fast);
+    if (rope.beta_fast < rope.beta_slow) {
+        keys.refuse("rope.scaling.yarn_beta_fast", fmt::format("at least beta_slow, {}", rope.beta_slow),
+                    fmt::to_string(rope.beta_fast));
+    }
+}
+
+int64_t read_rope_dims(const KeyReader& keys, int64_t key_width) {
+    constexpr const char* kName = "rope.dimension_count";
+    const int64_t dims = keys.count_or(kName, key_width);
+    if (dims % 2 != 0 || dims > key_width)
+        keys.refuse(kName, fmt::format("an even number up to the head width {}", key_width),
+                    fmt::to_string(dims));
+    return dims;
+}
+
+}  // namespace
+
+std::string KeyReader::key(std::string_view name) const { return fmt::format("{}.{}", architecture_, name); }
+
+void KeyReader::refuse(std::string_view name, std::string_view expected, std::string_view found) const {
+    throw Error(fmt::format("{}: metadata key {}: expected {}, found {}", file_.source(), quote(key(name)),
+                            expected, found));
+}
+
+bool KeyReader::contains(std::string_view name) const { return file_.metadata().contains(key(name)); }
+
+int64_t KeyReader::checked_count(std::string_view name, int64_t value) const {
+    if (value < 1 || value > kMaxCount)
+        refuse(name, fmt::format("a number from 1 to {}", kMaxCount), fmt::to_string(value));
+    return value;
+}
+
+int64_t KeyReader::count(std::string_view name) const {
+    return checked_count(name, file_.metadata().get<int64_t>(key(name)));
+}
+
+int64_t KeyReader::count_or(std::string_view name, int64_t fallback) const {
+    return contains(name) ? count(name) : fallback;
+}
+
+int64_t KeyReader::count_or_zero(std::string_view name) const {
+    return file_.metadata().get_or<int64_t>(key(name), 0) == 0 ? 0 : count(name);
+}
+
+float KeyReader::checked_positive(std::string_view name, float value) const {
+    if (!std::isfinite(value) || value <= 0.0f) refuse(name, "a number above 0", fmt::to_string(value));
+    return value;
+}
+
+float KeyReader::positive(std::string_view name) const {
+    return checked_positive(name, file_.metadata().get<float>(key(name)));
+}
+
+float KeyReader::positive_or(std::string_view name, float fallback) const {
+    return contains(name) ? positive(name) : fallback;
+}
+
+float KeyReader::fraction_or(std::string_view name, float fallback) const {
+    const float value = file_.metadata().get_or<float>(key(name), fallback);
+    if (!(value >= 0.0f && value <= 1.0f)) refuse(name, "a number from 0 to 1", fmt::to_string(value));
+    return value;
+}
+
+std::string_view KeyReader::text_or(std::string_view name, std::string_view fallback) const {
+    return file_.metadata().get_or<std::string_view>(key(name), fallback);
+}
+
+std::string KeyReader::model_name() const {
+    return std::string(file_.metadata().get_or<std::string_view>("general.name", ""));
+}
+
+int64_t KeyReader::token_count() const {
+    const size_t tokens = file_.metadata().strings(kTokens).size();
+    if (tokens < 1 || tokens > static_cast<size_t>(kMaxCount)) {
+        throw Error(fmt::format("{}: metadata key '{}': expected 1 to {} tokens, found {}", file_.source(),
+                                kTokens, kMaxCount, tokens));
+    }
+    return static_cast<int64_t>(tokens);
+}
+
+StackSize read_stack_size(const KeyReader& keys) {
+    return {.layers = keys.count("block_count"),
+            .context = keys.count("context_length"),
+            .width = keys.count("embedding_length"),
+            .inner_width = keys.count("feed_forward_length")};
+}
+
+int64_t read_vocabulary(const KeyReader& keys) {
+    constexpr const char* kName = "vocab_size";
+    return keys.contains(kName) ? keys.count(kName) : keys.token_count();
+}
+
+AttentionShape read_equal_heads(const KeyReader& keys, int64_t width) {
+    const int64_t heads = keys.count("attention.head_count");
+    const int64_t head_width = even_head_width(keys, width, heads);
+    return {.query_heads = heads, .kv_heads = heads, .key_width = head_width, .value_width = head_width};
+}
+
+AttentionShape read_grouped_heads(const KeyReader& keys, int64_t width) {
+    const int64_t heads = keys.count("attention.head_count");
+    const int64_t kv_heads = keys.count_or("attention.head_count_kv", heads);
+    if (heads % kv_heads != 0) {
+        keys.refuse("attention.head_count_kv", fmt::format("a divisor of the {} query heads", heads),
+                    fmt::to_string(kv_heads));
+    }
+    const AttentionShape shape{.query_heads = heads,
+                               .kv_heads = kv_heads,
+                               .key_width = head_width(keys, "attention.key_length", width, heads),
+                               .value_width = head_width(keys, "attention.value_length", width, heads)};
+    check_features(keys, shape);
+    return shape;
+}
+
+ir::RopeAngles read_rope(const KeyReader& keys, int64_t key_width, int64_t trained_context) {
+    ir::RopeAngles rope{
+        .dims = read_rope_dims(keys, key_width),
+        .base = keys.positive_or("rope.freq_base", 10000.0f),
+        .scaling = read_scaling_type(keys),
+        .factor = keys.positive_or("rope.scaling.factor", keys.positive_or("rope.scale_linear", 1.0f)),
+        .attention_factor = keys.positive_or("rope.scaling.attn_factor", 1.0f)};
+    if (rope.base <= 1.0f) keys.refuse("rope.freq_base", "a number above 1", fmt::to_string(rope.base));
+    if (rope.scaling == ir::RopeScaling::yarn) read_yarn(keys, trained_context, rope);
+    return rope;
+}
+
+std::optional<ExpertCounts> read_experts(const KeyReader& keys) {
+    const int64_t count = keys.count_or_zero("expert_count");  // some writers give dense models a zero
+    if (count == 0) return std::nullopt;
+    const ExpertCounts experts{.count = count, .used = keys.count("expert_used_count")};
+    if (experts.used > experts.count) {
+        keys.refuse("expert_used_count", fmt::format("at most the {} experts there are", experts.count),
+                    fmt::to_string(experts.used));
+    }
+    return experts;
+}
+
+}  // namespace plait::models

@@ -1,0 +1,72 @@
+#include "plait/models/weight_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "plait/base/ensure.h"
+#include "plait/base/error.h"
+#include "plait/base/log.h"
+#include "plait/base/quote.h"
+
+namespace plait::models {
+namespace {
+
+constexpr size_t kMaxNamed = 5;  // surplus tensors that the warning names
+
+ir::Shape shape_of(const gguf::Tensor& tensor) {
+    ir::Shape shape;
+    for (const int64_t extent : tensor.shape()) shape.push_back(extent);
+    return shape;
+}
+
+}  // namespace
+
+void WeightTable::refuse(std::string_view name, std::string_view problem) const {
+    throw Error(fmt::format("{}: tensor {}: {}", file_.source(), quote(name), problem));
+}
+
+WeightIndex WeightTable::require(const std::string& name, const ir::Shape& shape, ir::Role role) {
+    const auto index = optional(name, shape, role);
+    if (!index) refuse(name, fmt::format("needed by architecture {} but not in the file", architecture_));
+    return *index;
+}
+
+std::optional<WeightIndex> WeightTable::optional(const std::string& name, const ir::Shape& shape,
+                                                 ir::Role role) {
+    const gguf::Tensor* tensor = file_.find_tensor(name);
+    if (tensor == nullptr) return std::nullopt;
+    const ir::Shape found = shape_of(*tensor);
+    if (found != shape)
+        refuse(name, fmt::format("expected shape {} by architecture {}, found {}", shape.text(),
+                                 architecture_, found.text()));
+    const bool vector = shape.rank() == 1;
+    if (vector ? tensor->type != ir::DType::F32 : tensor->type == ir::DType::I32)
+        refuse(name,
+               fmt::format("expected {} by architecture {}, found {}", vector ? "F32" : "a weight format",
+                           architecture_, dtype::info(tensor->type).name));
+    const auto place = static_cast<size_t>(tensor - file_.tensors().data());
+    ENSURE(!read_[place], name);
+    read_[place] = true;
+    weights_.push_back({name, {tensor->type, shape}, role});
+    return static_cast<WeightIndex>(weights_.size() - 1);
+}
+
+void WeightTable::warn_of_surplus() const {
+    std::vector<std::string> names;
+    size_t surplus = 0;
+    for (size_t place = 0; place < read_.size(); ++place) {
+        if (read_[place]) continue;
+        if (++surplus <= kMaxNamed) names.push_back(quote(file_.tensors()[place].name));
+    }
+    if (surplus == 0) return;
+    const std::string more = surplus > kMaxNamed ? fmt::format(" and {} more", surplus - kMaxNamed) : "";
+    log_warning(fmt::format("{}: architecture {} does not read {}{}", file_.source(), architecture_,
+                            fmt::join(names, ", "), more));
+}
+
+std::vector<ir::WeightSpec> WeightTable::finish() && {
+    warn_of_surplus();
+    return std::move(weights_);
+}
+
+}  // namespace plait::models

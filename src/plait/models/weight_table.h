@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plait/gguf/file.h"
+#include "plait/ir/weights.h"
+
+namespace plait::models {
+
+// Place of a weight in Model::weights().
+using WeightIndex = int32_t;
+
+// Collects the tensors that an architecture reads from a file, checking each against what the architecture
+// expects. Matrices may have any weight format; vectors (norms, biases, factors) are F32. Used by one thread.
+class WeightTable {
+  public:
+    // `file` outlives the table.
+    WeightTable(const gguf::File& file, std::string_view architecture)
+        : file_(file), architecture_(architecture), read_(file.tensors().size()) {}
+
+    bool contains(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
+    // Each name is asked for once (ENSUREd). Both throw Error naming tensor, expected and found shape or
+    // type; require() also when the tensor is missing.
+    WeightIndex require(const std::string& name, const ir::Shape& shape, ir::Role role);
+    std::optional<WeightIndex> optional(const std::string& name, const ir::Shape& shape, ir::Role role);
+
+    // The list, once everything is read; one warning (through the log) names tensors that nobody asked for.
+    std::vector<ir::WeightSpec> finish() &&;
+
+  private:
+    [[noreturn]] void refuse(std::string_view name, std::string_view problem) const;
+    void warn_of_surplus() const;
+
+    const gguf::File& file_;
+    std::string architecture_;
+    std::vector<bool> read_;  // by the file's order of tensors
+    std::vector<ir::WeightSpec> weights_;
+};
+
+}  // namespace plait::models
