@@ -27,7 +27,9 @@ int64_t Call::inner_rows(const Operand& operand) const {
 
 void expect_input_count(const char* op, std::span<const TensorDesc> inputs, size_t least, size_t most) {
     if (inputs.size() >= least && inputs.size() <= most) return;
-    const std::string range = least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
+    const std::string range = least == most       ? fmt::format("{}", least)
+                              : most == kAnyCount ? fmt::format("at least {}", least)
+                                                  : fmt::format("{} to {}", least, most);
     throw Error(fmt::format("{}: expected {} operands, found {}", op, range, inputs.size()));
 }
 

@@ -82,7 +82,8 @@ struct Descriptor {
     bool host_action = false;
 };
 
-// Throws Error unless `inputs` has between `least` and `most` entries.
+// Throws Error unless `inputs` has between `least` and `most` entries; kAnyCount for no upper limit.
+inline constexpr size_t kAnyCount = SIZE_MAX;
 void expect_input_count(const char* op, std::span<const TensorDesc> inputs, size_t least, size_t most);
 // Throws Error unless the condition holds; `what` completes "<op>: expected ..., found ...".
 void expect_shape(bool condition, const char* op, std::string_view expected, const TensorDesc& found);

@@ -30,7 +30,7 @@ void expect_state(const char* op, const TensorDesc& state) {
 }
 
 std::vector<TensorDesc> infer_copy_pages(const CopyPages&, std::span<const TensorDesc> inputs) {
-    expect_input_count(kCopyPages, inputs, 1, std::numeric_limits<int32_t>::max());
+    expect_input_count(kCopyPages, inputs, 1, kAnyCount);
     for (const TensorDesc& state : inputs) {
         expect_state(kCopyPages, state);
         expect_shape(state.shape[0] == inputs[0].shape[0], kCopyPages,

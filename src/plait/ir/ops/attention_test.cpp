@@ -1,0 +1,282 @@
+#include "plait/ir/ops/attention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "plait/ir/test_support.h"
+
+namespace plait::ir::test {
+namespace {
+
+constexpr DType kCacheTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
+constexpr int64_t kCapacity = 8;
+constexpr int64_t kPages = 12;
+constexpr int32_t kPageTokens = 3;
+
+TensorDesc heads_of(int64_t heads, int64_t width) {
+    return {DType::F32, {kCapacity, heads, width}, Rows::tokens};
+}
+
+TensorDesc state_of(DType type, int64_t heads, int64_t width) {
+    return {type, {kPages, heads, kPageTokens, width}};
+}
+
+StepSpec spec_of(std::vector<TestSequence> sequences, uint64_t page_seed = 1) {
+    return {.capacity = {kCapacity, 3, 3},
+            .sequences = std::move(sequences),
+            .page_tokens = kPageTokens,
+            .pages = kPages,
+            .max_pages_per_sequence = 4,
+            .page_seed = page_seed};
+}
+
+// A row of state as it is read back.
+std::vector<float> state_row(const std::vector<float>& values, const TensorDesc& state, int64_t slot,
+                             int64_t head) {
+    const int64_t width = state.shape[3];
+    const int64_t row = (slot / kPageTokens * state.shape[1] + head) * kPageTokens + slot % kPageTokens;
+    return {values.begin() + row * width, values.begin() + (row + 1) * width};
+}
+
+std::vector<float> rounded(DType type, std::vector<float> row) {
+    const auto width = static_cast<int64_t>(row.size());
+    return values_of(make_tensor({type, {width}}, row));
+}
+
+class CacheTypes : public testing::TestWithParam<DType> {};
+
+INSTANTIATE_TEST_SUITE_P(Formats, CacheTypes, testing::ValuesIn(kCacheTypes),
+                         [](const auto& test) { return dtype::info(test.param).name; });
+
+TEST_P(CacheTypes, KvWriteStoresRowsAtTheirSlots) {
+    for (int64_t width : {64, 80, 1}) {
+        const TensorDesc desc = state_of(GetParam(), 2, width);
+        const TestTensor x = make_tensor(heads_of(2, width), 1);
+        const TestTensor before = make_tensor(desc, 2);
+        const TestStep step(spec_of({{0, 4}, {7, 1}}));
+        const auto outputs = run_reference(KvWrite{}, std::vector{x, before}, step);
+        const std::vector<float> xs = values_of(x);
+        std::vector<float> expected = values_of(before);
+        const std::vector<float> after = values_of(outputs[0]);
+        for (int64_t t = 0; t < 5; ++t) {
+            const int64_t slot = step.view().groups[0].write_slots[static_cast<size_t>(t)];
+            for (int64_t head = 0; head < 2; ++head) {
+                const auto begin = xs.begin() + (t * 2 + head) * width;
+                const std::vector<float> row = rounded(GetParam(), {begin, begin + width});
+                EXPECT_EQ(state_row(after, desc, slot, head), row);
+                const int64_t place = (slot / kPageTokens * 2 + head) * kPageTokens + slot % kPageTokens;
+                std::copy(row.begin(), row.end(), expected.begin() + place * width);
+            }
+        }
+        EXPECT_EQ(after, expected) << "rows of other slots are left alone";
+    }
+}
+
+TEST_P(CacheTypes, CopyPagesCopiesWholePagesOfEveryTensor) {
+    const std::vector<TestTensor> before{make_tensor(state_of(GetParam(), 2, 80), 1),
+                                         make_tensor(state_of(GetParam(), 1, 64), 2)};
+    StepSpec spec = spec_of({});
+    spec.copies = {{3, 7}, {7, 0}};  // in order: page 0 gets what page 3 held
+    const auto after = run_reference(CopyPages{}, before, TestStep(spec));
+    ASSERT_EQ(after.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+        const auto page = [&](const TestTensor& tensor, int64_t number) {
+            const auto begin = tensor.bytes.begin() + number * tensor.desc.slice_bytes();
+            return std::vector<std::byte>(begin, begin + tensor.desc.slice_bytes());
+        };
+        for (int64_t number = 0; number < kPages; ++number) {
+            const int64_t source = number == 7 || number == 0 ? 3 : number;
+            EXPECT_EQ(page(after[i], number), page(before[i], source)) << number;
+        }
+    }
+}
+
+// Attention of one query head as the formula has it: all scores, one softmax, one sum, in double.
+std::vector<double> expected_attention(const std::vector<float>& q, const std::vector<std::vector<float>>& k,
+                                       const std::vector<std::vector<float>>& v, double scale) {
+    std::vector<double> weights;
+    for (const auto& row : k)
+        weights.push_back(std::exp(scale * std::inner_product(q.begin(), q.end(), row.begin(), 0.0)));
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    std::vector<double> y(v[0].size(), 0.0);
+    for (size_t position = 0; position < v.size(); ++position) {
+        for (size_t i = 0; i < y.size(); ++i) y[i] += weights[position] / total * v[position][i];
+    }
+    return y;
+}
+
+// The rows of positions [0, count) of a sequence, through its page list.
+std::vector<std::vector<float>> sequence_rows(const TestTensor& state, const TestStep& step, size_t sequence,
+                                              int32_t count, int64_t head) {
+    const StepGroup& group = step.view().groups[0];
+    const std::vector<float> values = values_of(state);
+    std::vector<std::vector<float>> rows;
+    for (int32_t position = 0; position < count; ++position) {
+        const size_t entry = static_cast<size_t>(group.page_begin[sequence] + position / kPageTokens);
+        const int64_t slot = group.pages[entry] * kPageTokens + position % kPageTokens;
+        rows.push_back(state_row(values, state.desc, slot, head));
+    }
+    return rows;
+}
+
+struct HeadShape {
+    int64_t q_heads;
+    int64_t kv_heads;
+    int64_t k_width;
+    int64_t v_width;
+};
+
+TEST_P(CacheTypes, AttentionMatchesItsFormula) {
+    const std::vector<TestSequence> sequences{{0, 4}, {11, 1}, {4, 2}};
+    for (const HeadShape& shape :
+         {HeadShape{2, 2, 64, 64}, HeadShape{3, 1, 80, 80}, HeadShape{6, 2, 40, 24}, HeadShape{1, 1, 1, 1}}) {
+        const TestTensor q = make_tensor(heads_of(shape.q_heads, shape.k_width), 1);
+        const TestTensor k = make_tensor(state_of(GetParam(), shape.kv_heads, shape.k_width), 2);
+        const TestTensor v = make_tensor(state_of(GetParam(), shape.kv_heads, shape.v_width), 3);
+        const TestStep step(spec_of(sequences));
+        const auto outputs = run_reference(Attention{.scale = 0.3f}, std::vector{q, k, v}, step);
+        EXPECT_EQ(outputs[0].desc, heads_of(shape.q_heads, shape.v_width));
+        const std::vector<float> qs = values_of(q);
+        const std::vector<float> y = values_of(outputs[0]);
+        size_t row = 0;  // of q: token by token, head by head
+        for (size_t s = 0; s < sequences.size(); ++s) {
+            for (int32_t i = 0; i < sequences[s].tokens; ++i) {
+                for (int64_t head = 0; head < shape.q_heads; ++head, ++row) {
+                    const int64_t kv_head = head * shape.kv_heads / shape.q_heads;
+                    const int32_t count = sequences[s].past + i + 1;
+                    const auto q_row = qs.begin() + static_cast<int64_t>(row) * shape.k_width;
+                    const std::vector<double> expected = expected_attention(
+                        {q_row, q_row + shape.k_width}, sequence_rows(k, step, s, count, kv_head),
+                        sequence_rows(v, step, s, count, kv_head), static_cast<double>(0.3f));
+                    for (size_t j = 0; j < expected.size(); ++j)
+                        EXPECT_NEAR(y[row * expected.size() + j], expected[j], 2e-6);
+                }
+            }
+        }
+        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+    }
+}
+
+// Writes a sequence of ten tokens in two steps and attends from its last three, with its pages where
+// `page_seed` puts them and with `neighbours` before it in the step.
+std::vector<std::byte> attend_last_three(DType type, uint64_t page_seed,
+                                         std::vector<TestSequence> neighbours) {
+    const size_t before = neighbours.size();
+    const auto step_of = [&](TestSequence sequence) {
+        std::vector<TestSequence> sequences = neighbours;
+        sequences.push_back(sequence);
+        return spec_of(sequences, page_seed);
+    };
+    // The sequence's own rows, behind whatever rows the neighbours take.
+    const auto rows_of = [&](int64_t heads, uint64_t seed) {
+        const std::vector<float> own = random_values(kCapacity * heads * 80, seed);
+        std::vector<float> all(own.size(), 0.25f);
+        const auto skipped = static_cast<int64_t>(before) * heads * 80;
+        std::copy(own.begin(), own.end() - skipped, all.begin() + skipped);
+        return make_tensor(heads_of(heads, 80), all);
+    };
+    TestTensor k = make_tensor(state_of(type, 2, 80), page_seed);
+    TestTensor v = make_tensor(state_of(type, 2, 80), page_seed + 1);
+    for (const TestSequence& part : {TestSequence{0, 5}, TestSequence{5, 2}, TestSequence{7, 3}}) {
+        const TestStep step(step_of(part));
+        k = run_reference(KvWrite{}, std::vector{rows_of(2, 10 + part.past), k}, step)[0];
+        v = run_reference(KvWrite{}, std::vector{rows_of(2, 20 + part.past), v}, step)[0];
+    }
+    const TestStep step(step_of({7, 3}));
+    const auto y = run_reference(Attention{.scale = 0.1f}, std::vector{rows_of(6, 30), k, v}, step);
+    const auto first = y[0].bytes.begin() + static_cast<int64_t>(before) * y[0].desc.slice_bytes();
+    return {first, first + 3 * y[0].desc.slice_bytes()};
+}
+
+TEST_P(CacheTypes, AttentionDoesNotDependOnPagesOrNeighbours) {
+    const std::vector<std::byte> expected = attend_last_three(GetParam(), 1, {});
+    EXPECT_EQ(attend_last_three(GetParam(), 2, {}), expected);
+    EXPECT_EQ(attend_last_three(GetParam(), 3, {{4, 1}, {0, 1}}), expected);
+}
+
+TEST(Attention, BearsLargeScores) {
+    const TestTensor q = make_tensor(heads_of(1, 1), std::vector<float>(kCapacity, 1.0f));
+    std::vector<float> rows(static_cast<size_t>(kPages * kPageTokens));
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = i % 2 == 0 ? 1000.0f : -1000.0f;
+    const TestTensor state = make_tensor(state_of(DType::F32, 1, 1), rows);
+    const auto y = run_reference(Attention{}, std::vector{q, state, state}, TestStep(spec_of({{0, 8}})));
+    for (float value : values_of(y[0])) EXPECT_TRUE(std::abs(value) == 1000.0f) << value;
+}
+
+TEST(Attention, GivesTheOnlyRowToAFirstToken) {
+    const TestTensor q = make_tensor(heads_of(2, 8), 1);
+    const TestTensor k = make_tensor(state_of(DType::F32, 2, 8), 2);
+    const TestTensor v = make_tensor(state_of(DType::F32, 2, 4), 3);
+    const TestStep step(spec_of({{0, 1}}));
+    const auto y = run_reference(Attention{}, std::vector{q, k, v}, step);
+    for (int64_t head = 0; head < 2; ++head) {
+        const std::vector<float> row = sequence_rows(v, step, 0, 1, head)[0];
+        const auto begin = values_of(y[0]);
+        EXPECT_TRUE(std::equal(row.begin(), row.end(), begin.begin() + head * 4));
+    }
+}
+
+TEST(PagedOps, DoNothingInAnEmptyStep) {
+    const TestStep step(spec_of({}));
+    const TestTensor q = make_poisoned(heads_of(2, 8));
+    const TestTensor state = make_tensor(state_of(DType::F32, 2, 8), 1);
+    EXPECT_EQ(run_reference(KvWrite{}, std::vector{q, state}, step)[0].bytes, state.bytes);
+    EXPECT_EQ(run_reference(CopyPages{}, std::vector{state}, step)[0].bytes, state.bytes);
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Attention{}, std::vector{q, state, state}, step)[0], step));
+}
+
+TEST(PagedOpsDeathTest, NeedTheStepToHaveTheirGroup) {
+    const TestTensor state = make_tensor(state_of(DType::F32, 1, 4), 1);
+    const TestStep step(spec_of({}));
+    EXPECT_DEATH(run_reference(CopyPages{.group = 1}, std::vector{state}, step), "state group");
+}
+
+TEST(CopyPages, SaysWhatDoesNotFit) {
+    const TensorDesc state = state_of(DType::F16, 2, 8);
+    EXPECT_EQ(refusal(CopyPages{}, {}), "copy_pages: expected at least 1 operands, found 0");
+    EXPECT_EQ(refusal(CopyPages{}, {heads_of(2, 8)}),
+              "copy_pages: expected state as [pages, heads, page_tokens, width] of a cache format, found "
+              "F32[8, 2, 8]");
+    EXPECT_EQ(refusal(CopyPages{}, {state, {DType::F16, {11, 2, 3, 8}}}),
+              "copy_pages: expected 12 pages as the group's first tensor has, found F16[11, 2, 3, 8]");
+    EXPECT_EQ(refusal(CopyPages{}, {{DType::F16, {12, 2, 257, 8}}}),
+              "copy_pages: expected pages of 1 to 256 tokens, found F16[12, 2, 257, 8]");
+    EXPECT_EQ(refusal(CopyPages{}, {{DType::F16, {12, 2, 16, 1025}}}),
+              "copy_pages: expected heads of 1 to 1024 features, found F16[12, 2, 16, 1025]");
+}
+
+TEST(KvWrite, SaysWhatDoesNotFit) {
+    const TensorDesc state = state_of(DType::F16, 2, 8);
+    EXPECT_EQ(refusal(KvWrite{}, {heads_of(2, 8), state}), "");
+    EXPECT_EQ(refusal(KvWrite{}, {state, state}),
+              "kv_write: expected x as F32 [tokens, heads, width], found F16[12, 2, 3, 8]");
+    EXPECT_EQ(refusal(KvWrite{}, {heads_of(2, 8), state_of(DType::I32, 2, 8)}),
+              "kv_write: expected state as [pages, heads, page_tokens, width] of a cache format, found "
+              "I32[12, 2, 3, 8]");
+    EXPECT_EQ(refusal(KvWrite{}, {heads_of(3, 8), state}),
+              "kv_write: expected state of 3 heads of 8 features as x has, found F16[12, 2, 3, 8]");
+}
+
+TEST(Attention, SaysWhatDoesNotFit) {
+    const TensorDesc q = heads_of(6, 8);
+    const TensorDesc k = state_of(DType::F16, 2, 8);
+    EXPECT_EQ(refusal(Attention{}, {q, k, state_of(DType::Q8_0, 2, 16)}), "");
+    EXPECT_EQ(refusal(Attention{}, {q, k}), "attention: expected 3 operands, found 2");
+    EXPECT_EQ(refusal(Attention{}, {k, k, k}),
+              "attention: expected q as F32 [tokens, q_heads, k_width], found F16[12, 2, 3, 8]");
+    EXPECT_EQ(refusal(Attention{}, {heads_of(6, 9), k, k}),
+              "attention: expected K heads of 9 features as q has, found F16[12, 2, 3, 8]");
+    EXPECT_EQ(refusal(Attention{}, {q, k, state_of(DType::F16, 3, 8)}),
+              "attention: expected V with pages, heads and page_tokens of K, F16[12, 2, 3, 8], found "
+              "F16[12, 3, 3, 8]");
+    EXPECT_EQ(
+        refusal(Attention{}, {heads_of(5, 8), k, k}),
+        "attention: expected query heads that are a multiple of the 2 key/value heads, found F32[8, 5, 8]");
+}
+
+}  // namespace
+}  // namespace plait::ir::test

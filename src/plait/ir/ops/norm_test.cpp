@@ -1,0 +1,113 @@
+#include "plait/ir/ops/norm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "plait/ir/test_support.h"
+
+namespace plait::ir::test {
+namespace {
+
+TensorDesc rows_of(Shape shape) { return {DType::F32, shape, Rows::tokens}; }
+
+// Both norms are (x - center) * scale * w + b; only center and b differ.
+std::vector<double> expected_norm(const std::vector<float>& x, const std::vector<float>& w,
+                                  const std::vector<float>& b, bool centered, double epsilon) {
+    const size_t n = w.size();
+    std::vector<double> y;
+    for (size_t begin = 0; begin < x.size(); begin += n) {
+        const std::vector<double> row(x.begin() + begin, x.begin() + begin + n);
+        const double mean = std::accumulate(row.begin(), row.end(), 0.0) / n;
+        const double squares = std::inner_product(row.begin(), row.end(), row.begin(), 0.0) / n;
+        const double spread = centered ? squares - mean * mean : squares;
+        for (size_t i = 0; i < n; ++i) {
+            const double value = (row[i] - (centered ? mean : 0.0)) / std::sqrt(spread + epsilon) * w[i];
+            y.push_back(value + (centered ? b[i] : 0.0));
+        }
+    }
+    return y;
+}
+
+void expect_near(const std::vector<float>& found, const std::vector<double>& expected, size_t count) {
+    ASSERT_LE(count, found.size());
+    for (size_t i = 0; i < count; ++i) EXPECT_NEAR(found[i], expected[i], 1e-5) << i;
+}
+
+TEST(RmsNorm, MatchesItsFormulaOverOddWidths) {
+    for (int64_t n : {1, 3, 64, 1001}) {
+        const TestTensor x = make_tensor(rows_of({5, n}), 1);
+        const TestTensor w = make_tensor({DType::F32, {n}}, 2);
+        const TestStep step(simple_spec(5, 3));
+        const auto outputs = run_reference(RmsNorm{1e-5f}, std::vector{x, w}, step);
+        expect_near(values_of(outputs[0]), expected_norm(values_of(x), values_of(w), {}, false, 1e-5),
+                    static_cast<size_t>(3 * n));
+        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+    }
+}
+
+TEST(RmsNorm, TreatsEveryHeadByItself) {
+    const TestTensor x = make_tensor(rows_of({2, 3, 5}), 1);
+    const TestTensor w = make_tensor({DType::F32, {5}}, 2);
+    const TestStep step(simple_spec(2, 1));
+    const auto outputs = run_reference(RmsNorm{1e-6f}, std::vector{x, w}, step);
+    expect_near(values_of(outputs[0]), expected_norm(values_of(x), values_of(w), {}, false, 1e-6), 15);
+    EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+}
+
+TEST(RmsNorm, KeepsZerosFiniteThroughEpsilon) {
+    const TestTensor x = make_tensor(rows_of({1, 4}), std::vector<float>(4, 0.0f));
+    const TestTensor w = make_tensor({DType::F32, {4}}, 2);
+    const auto outputs = run_reference(RmsNorm{1e-5f}, std::vector{x, w}, TestStep(simple_spec(1, 1)));
+    EXPECT_THAT(values_of(outputs[0]), testing::Each(0.0f));
+}
+
+TEST(LayerNorm, MatchesItsFormulaOverOddWidths) {
+    for (int64_t n : {2, 7, 64, 1001}) {
+        const TestTensor x = make_tensor(rows_of({5, n}), 1);
+        const TestTensor w = make_tensor({DType::F32, {n}}, 2);
+        const TestTensor b = make_tensor({DType::F32, {n}}, 3);
+        const TestStep step(simple_spec(5, 4));
+        const auto outputs = run_reference(LayerNorm{1e-5f}, std::vector{x, w, b}, step);
+        expect_near(values_of(outputs[0]),
+                    expected_norm(values_of(x), values_of(w), values_of(b), true, 1e-5),
+                    static_cast<size_t>(4 * n));
+        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+    }
+}
+
+TEST(LayerNorm, GivesTheBiasForARowOfEqualValues) {
+    const TestTensor x = make_tensor(rows_of({1, 3}), std::vector<float>(3, 7.0f));
+    const TestTensor w = make_tensor({DType::F32, {3}}, 1);
+    const TestTensor b = make_tensor({DType::F32, {3}}, 2);
+    const auto outputs = run_reference(LayerNorm{1e-5f}, std::vector{x, w, b}, TestStep(simple_spec(1, 1)));
+    EXPECT_EQ(values_of(outputs[0]), values_of(b));
+}
+
+TEST(Norms, DoNothingInAnEmptyStep) {
+    const TestTensor x = make_poisoned(rows_of({2, 4}));
+    const TestTensor w = make_tensor({DType::F32, {4}}, 2);
+    const TestStep step(simple_spec(2, 0));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(RmsNorm{}, std::vector{x, w}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(LayerNorm{}, std::vector{x, w, w}, step)[0], step));
+}
+
+TEST(Norms, SayWhatDoesNotFit) {
+    const TensorDesc x = rows_of({2, 4});
+    const TensorDesc w{DType::F32, {4}};
+    EXPECT_EQ(refusal(RmsNorm{}, {x}), "rms_norm: expected 2 operands, found 1");
+    EXPECT_EQ(refusal(RmsNorm{}, {w, w}), "rms_norm: expected x as F32 [rows, ..., n], found F32[4]");
+    EXPECT_EQ(refusal(RmsNorm{}, {x, {DType::F16, {4}}}),
+              "rms_norm: expected w as F32 [4], the innermost extent of x, found F16[4]");
+    EXPECT_EQ(refusal(LayerNorm{}, {x, w}), "layer_norm: expected 3 operands, found 2");
+    EXPECT_EQ(refusal(LayerNorm{}, {{DType::F16, {2, 4}}, w, w}),
+              "layer_norm: expected x as F32 [rows, ..., n], found F16[2, 4]");
+    EXPECT_EQ(refusal(LayerNorm{}, {x, w, {DType::F32, {5}}}),
+              "layer_norm: expected b as F32 [4], the innermost extent of x, found F32[5]");
+    EXPECT_EQ(op_infer(LayerNorm{}, std::vector{x, w, w}), std::vector{x});
+}
+
+}  // namespace
+}  // namespace plait::ir::test

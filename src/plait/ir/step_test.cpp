@@ -1,0 +1,75 @@
+#include "plait/ir/step.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace plait::ir {
+namespace {
+
+const Capacity kCapacity{.tokens = 5, .outputs = 2, .sequences = 3};
+const std::vector<StepGroupLimits> kGroups{{.page_tokens = 16, .max_pages_per_sequence = 4},
+                                           {.page_tokens = 8, .max_pages_per_sequence = 1}};
+
+// Every piece of the block, as (address, length).
+std::vector<std::pair<int32_t*, size_t>> pieces(const StepView& view) {
+    std::vector<std::pair<int32_t*, size_t>> found{
+        {view.token_count, 1}, {view.output_count, 1}, {view.sequence_count, 1}};
+    const auto add = [&](std::span<int32_t> span) { found.emplace_back(span.data(), span.size()); };
+    add(view.tokens);
+    add(view.positions);
+    add(view.output_rows);
+    add(view.token_begin);
+    for (const StepGroup& group : view.groups) {
+        add(group.write_slots);
+        add(group.lengths);
+        add(group.page_begin);
+        add(group.pages);
+        found.emplace_back(group.copy_count, 1);
+        add(group.copy_from);
+        add(group.copy_to);
+    }
+    return found;
+}
+
+TEST(StepLayout, CoversTheBlockWithoutGapOrOverlap) {
+    const StepLayout layout(kCapacity, kGroups);
+    std::vector<int32_t> block(static_cast<size_t>(layout.values()), 0);
+    for (const auto& [data, count] : pieces(layout.view(block.data()))) {
+        ASSERT_GE(data, block.data());
+        ASSERT_LE(data + count, block.data() + block.size());
+        for (size_t i = 0; i < count; ++i) ++data[i];
+    }
+    EXPECT_EQ(block, std::vector<int32_t>(block.size(), 1));
+}
+
+TEST(StepLayout, HasTheExtentsOfTheCapacity) {
+    const StepLayout layout(kCapacity, kGroups);
+    std::vector<int32_t> block(static_cast<size_t>(layout.values()));
+    const StepView view = layout.view(block.data());
+    EXPECT_EQ(view.tokens.size(), 5u);
+    EXPECT_EQ(view.positions.size(), 5u);
+    EXPECT_EQ(view.output_rows.size(), 2u);
+    EXPECT_EQ(view.token_begin.size(), 4u);
+    ASSERT_EQ(view.groups.size(), 2u);
+    EXPECT_EQ(view.groups[0].pages.size(), 12u);
+    EXPECT_EQ(view.groups[1].pages.size(), 3u);
+    EXPECT_EQ(view.groups[1].write_slots.size(), 5u);
+    EXPECT_EQ(view.groups[1].page_begin.size(), 4u);
+    EXPECT_EQ(view.groups[1].copy_to.size(), 3u);
+}
+
+TEST(StepLayout, IsTheSameForEqualCapacities) {
+    std::vector<int32_t> block(static_cast<size_t>(StepLayout(kCapacity, kGroups).values()));
+    const auto first = pieces(StepLayout(kCapacity, kGroups).view(block.data()));
+    const auto second = pieces(StepLayout(kCapacity, kGroups).view(block.data()));
+    EXPECT_EQ(first, second);
+}
+
+TEST(StepLayout, NeedsNoGroup) {
+    const StepLayout layout({.tokens = 1, .outputs = 1, .sequences = 1}, {});
+    EXPECT_EQ(layout.values(), 3 + 1 + 1 + 1 + 2);
+}
+
+}  // namespace
+}  // namespace plait::ir
