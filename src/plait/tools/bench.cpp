@@ -1,0 +1,162 @@
+#include "plait/tools/bench.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "plait/base/error.h"
+#include "plait/base/memory_info.h"
+#include "plait/engine/engine.h"
+#include "plait/engine/text_run.h"
+#include "plait/sample/candidates.h"
+#include "plait/tools/measure.h"
+
+namespace plait::tools {
+namespace {
+
+double seconds_of(const std::function<void()>& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void validate(const BenchOptions& bench) {
+    if (bench.prompt < 0 || bench.generate < 0 || bench.depth < 0 || bench.prompt + bench.generate == 0) {
+        throw Error("bench: expected at least one token to process (-p) or to generate (-n)");
+    }
+    if (bench.repetitions < 1) throw Error("bench: expected at least one repetition (-r)");
+}
+
+// Fixed ids that spread over the vocabulary, so that embedding rows and experts vary.
+std::vector<int32_t> prompt_ids(int64_t count, int64_t vocabulary) {
+    std::vector<int32_t> ids;
+    for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * 7919 + 13) % vocabulary));
+    return ids;
+}
+
+// Weight bytes that one generated token reads: every matrix of the decode graph, of stacked experts those
+// that are used.
+int64_t bytes_per_token(const engine::Prepared& prepared) {
+    const ir::Graph graph = prepared.model->build({.capacity = {1, 1, 1}, .pages = prepared.pages});
+    int64_t bytes = 0;
+    for (const ir::Node& node : graph.nodes()) {
+        const bool experts = std::holds_alternative<ir::MatmulExperts>(node.op);
+        if (!experts && !std::holds_alternative<ir::Matmul>(node.op)) continue;
+        const ir::TensorDesc& weight = graph.value(node.inputs[1]).desc;
+        bytes += experts ? weight.slice_bytes() * graph.value(node.inputs[2]).desc.shape[1] : weight.bytes();
+    }
+    return bytes;
+}
+
+class Bench {
+  public:
+    Bench(engine::Engine& engine, const BenchOptions& options)
+        : engine_(engine),
+          options_(options),
+          depth_(prompt_ids(options.depth, engine.vocabulary())),
+          prompt_(prompt_ids(options.prompt, engine.vocabulary())) {}
+
+    void warm_up() {
+        engine::TextRun text(engine_);
+        const int32_t token = 1 % static_cast<int32_t>(engine_.vocabulary());
+        extend(text, {&token, 1});
+    }
+
+    double prompt_rate() {
+        engine::TextRun text(engine_);
+        if (!depth_.empty()) extend(text, depth_);
+        return static_cast<double>(options_.prompt) / seconds_of([&] { extend(text, prompt_); });
+    }
+
+    // Greedy, so that every repetition reads the same; ids of the last one are kept.
+    double generation_rate() {
+        engine::TextRun text(engine_);
+        const int32_t first = 1 % static_cast<int32_t>(engine_.vocabulary());
+        extend(text, depth_.empty() ? std::span(&first, 1) : std::span<const int32_t>(depth_));
+        greedy_.clear();
+        const double seconds = seconds_of([&] {
+            for (int64_t i = 0; i < options_.generate; ++i) {
+                const int32_t token = best_;
+                greedy_.push_back(token);
+                extend(text, {&token, 1});
+            }
+        });
+        return static_cast<double>(options_.generate) / seconds;
+    }
+
+    std::string checksum() const {
+        return fmt::format("{:016x}", XXH64(greedy_.data(), greedy_.size() * sizeof(int32_t), 0));
+    }
+
+  private:
+    void extend(engine::TextRun& text, std::span<const int32_t> tokens) {
+        const auto keep_best = [this](std::span<const float> logits) {
+            best_ = sample::best_candidate(logits, 0).id;
+        };
+        if (text.extend(tokens, engine::Logits::last, keep_best) == engine::Outcome::cancelled) {
+            throw Error("bench: interrupted");
+        }
+    }
+
+    engine::Engine& engine_;
+    const BenchOptions& options_;
+    const std::vector<int32_t> depth_;
+    const std::vector<int32_t> prompt_;
+    std::vector<int32_t> greedy_;
+    int32_t best_ = 0;
+};
+
+int64_t total_weight_bytes(const models::Model& model) {
+    int64_t bytes = 0;
+    for (const ir::WeightSpec& spec : model.weights()) bytes += spec.desc.bytes();
+    return bytes;
+}
+
+double ceiling(int threads) {
+    Cores cores;
+    return measure_read(cores, threads > 0 ? threads : cores.usable());
+}
+
+}  // namespace
+
+Rate summarise(std::vector<double> values) {
+    std::ranges::sort(values);
+    const size_t n = values.size();
+    const double median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    return {median, values.front(), values.back()};
+}
+
+BenchResult bench(const engine::EngineOptions& options, const BenchOptions& bench) {
+    validate(bench);
+    BenchResult result;
+    result.read_ceiling_before = ceiling(options.threads);
+    {
+        engine::EngineOptions sized = options;
+        sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
+        engine::Engine engine(sized);
+        result.device = engine.prepared().device->describe().details;
+        result.weights_bytes = total_weight_bytes(engine.model());
+        result.weight_bytes_per_token = bytes_per_token(engine.prepared());
+        Bench run(engine, bench);
+        run.warm_up();
+        std::vector<double> prompt, generation;
+        for (int i = 0; i < bench.repetitions; ++i) {
+            if (bench.prompt > 0) prompt.push_back(run.prompt_rate());
+            if (bench.generate > 0) generation.push_back(run.generation_rate());
+        }
+        if (!prompt.empty()) result.prompt_tps = summarise(std::move(prompt));
+        if (!generation.empty()) result.generation_tps = summarise(std::move(generation));
+        if (bench.generate > 0) result.greedy_checksum = run.checksum();
+        result.peak_rss_bytes = peak_resident_bytes();
+    }
+    result.read_ceiling_after = ceiling(options.threads);
+    result.read_rate = result.generation_tps.median * static_cast<double>(result.weight_bytes_per_token);
+    result.share_of_ceiling =
+        result.read_rate / std::max(result.read_ceiling_before, result.read_ceiling_after);
+    return result;
+}
+
+}  // namespace plait::tools

@@ -1,0 +1,31 @@
+#include "plait/tools/greedy_logits.h"
+
+#include "plait/base/error.h"
+#include "plait/engine/text_run.h"
+#include "plait/sample/candidates.h"
+
+namespace plait::tools {
+
+std::vector<int32_t> greedy_logits(engine::Engine& engine, std::span<const int32_t> tokens, int64_t greedy,
+                                   bool keep_cache,
+                                   const std::function<void(std::span<const float>)>& on_row) {
+    engine::TextRun text(engine, keep_cache);
+    int32_t best = 0;
+    const auto see = [&](std::span<const float> logits) {
+        best = sample::best_candidate(logits, 0).id;
+        on_row(logits);
+    };
+    const auto extend = [&](std::span<const int32_t> ids) {
+        if (text.extend(ids, engine::Logits::all, see) == engine::Outcome::cancelled)
+            throw Error("logits: interrupted");
+    };
+    extend(tokens);
+    std::vector<int32_t> ids;
+    for (int64_t i = 0; i < greedy; ++i) {
+        ids.push_back(best);
+        extend({&ids.back(), 1});
+    }
+    return ids;
+}
+
+}  // namespace plait::tools

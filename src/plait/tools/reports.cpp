@@ -1,0 +1,136 @@
+#include "plait/tools/reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace plait::tools {
+namespace {
+
+double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+double gbps(double bytes_per_second) { return bytes_per_second / 1e9; }
+
+// Tokens per second; 0 where there was nothing to time.
+double rate(int64_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+nlohmann::json rate_json(const Rate& rate) {
+    return {{"median", rate.median}, {"min", rate.min}, {"max", rate.max}};
+}
+
+std::string rate_text(const char* label, const Rate& rate) {
+    return fmt::format("{:<12} {:>9.2f} tokens/s median, {:.2f} min, {:.2f} max\n", label, rate.median,
+                       rate.min, rate.max);
+}
+
+}  // namespace
+
+std::string start_text(const engine::Prepared& prepared) {
+    const device::DeviceDescription& device = prepared.device->describe();
+    const engine::MemoryNeeds& memory = prepared.memory;
+    return fmt::format(
+        "{}: {}, whole model, {:.1f} MiB weights ({:.1f} MiB of it used in the file), {:.1f} MiB cache, "
+        "{:.1f} MiB "
+        "compute\none device: nothing to split, no transport\n{}",
+        device.name, device.details, mib(memory.weights + memory.mapped_weights), mib(memory.mapped_weights),
+        mib(memory.state), mib(memory.compute), prepared.context_note);
+}
+
+std::string generation_text(const engine::Generation& generation) {
+    const int64_t timed = std::max<int64_t>(0, generation.generated_tokens - 1);
+    return fmt::format(
+        "{} tokens ({}) in {:.2f} s: prompt {} tokens at {:.1f} tokens/s, then {:.1f} tokens/s",
+        generation.generated_tokens, engine::stop_reason_name(generation.reason),
+        generation.prompt_seconds + generation.generation_seconds, generation.prompt_tokens,
+        rate(generation.prompt_tokens, generation.prompt_seconds),
+        rate(timed, generation.generation_seconds));
+}
+
+std::string generation_json(const engine::Prepared& prepared, const engine::Generation& generation) {
+    const int64_t timed = std::max<int64_t>(0, generation.generated_tokens - 1);
+    const nlohmann::json document = {
+        {"device", prepared.device->describe().name},
+        {"context", prepared.options.context},
+        {"weights_bytes", prepared.memory.weights + prepared.memory.mapped_weights},
+        {"kv_bytes", prepared.memory.state},
+        {"compute_bytes", prepared.memory.compute},
+        {"prompt_tokens", generation.prompt_tokens},
+        {"generated_tokens", generation.generated_tokens},
+        {"stop_reason", engine::stop_reason_name(generation.reason)},
+        {"prompt_seconds", generation.prompt_seconds},
+        {"generation_seconds", generation.generation_seconds},
+        {"prompt_tps", rate(generation.prompt_tokens, generation.prompt_seconds)},
+        {"gen_tps", rate(timed, generation.generation_seconds)},
+    };
+    return document.dump(2);
+}
+
+std::string bench_text(const BenchResult& result) {
+    std::string text = result.device + "\n";
+    if (result.prompt_tps.median > 0) text += rate_text("prompt", result.prompt_tps);
+    if (result.generation_tps.median > 0) text += rate_text("generation", result.generation_tps);
+    text += fmt::format(
+        "reading      {:>9.2f} GB/s of weights while generating, {:.0f} % of the memory's {:.2f} GB/s "
+        "({:.2f} before, "
+        "{:.2f} after)\nmemory       {:>9.1f} MiB peak, {:.1f} MiB weights\n",
+        gbps(result.read_rate), 100 * result.share_of_ceiling,
+        gbps(std::max(result.read_ceiling_before, result.read_ceiling_after)),
+        gbps(result.read_ceiling_before), gbps(result.read_ceiling_after),
+        mib(static_cast<int64_t>(result.peak_rss_bytes)), mib(result.weights_bytes));
+    if (!result.greedy_checksum.empty()) text += fmt::format("greedy ids   {}\n", result.greedy_checksum);
+    return text;
+}
+
+std::string bench_json(const BenchResult& result) {
+    const nlohmann::json document = {
+        {"prompt_tps", result.prompt_tps.median},
+        {"prompt", rate_json(result.prompt_tps)},
+        {"gen_tps", result.generation_tps.median},
+        {"generation", rate_json(result.generation_tps)},
+        {"peak_rss_bytes", result.peak_rss_bytes},
+        {"weights_bytes", result.weights_bytes},
+        {"weight_bytes_per_token", result.weight_bytes_per_token},
+        {"read_bytes_per_second", result.read_rate},
+        {"ceiling_before_bytes_per_second", result.read_ceiling_before},
+        {"ceiling_after_bytes_per_second", result.read_ceiling_after},
+        {"share_of_ceiling", result.share_of_ceiling},
+        {"greedy_checksum", result.greedy_checksum},
+        {"device", result.device},
+    };
+    return document.dump(2);
+}
+
+std::string devices_text(const DevicesReport& report) {
+    std::string text;
+    for (const device::DeviceDescription& device : report.devices) {
+        text +=
+            fmt::format("{:<6} {}, {:.1f} MiB free\n", device.name, device.details, mib(device.memory_bytes));
+    }
+    text += fmt::format("instruction sets: {} (best kernels: {})\n", report.features, report.best_simd);
+    text += fmt::format("memory: read {:.1f} GB/s, copy {:.1f} GB/s, reduce {:.1f} GB/s\n",
+                        gbps(report.speeds.read), gbps(report.speeds.copy), gbps(report.speeds.reduce));
+    return text;
+}
+
+std::string devices_json(const DevicesReport& report) {
+    nlohmann::json devices = nlohmann::json::array();
+    for (const device::DeviceDescription& device : report.devices) {
+        devices.push_back({{"device", device.name},
+                           {"kind", device.kind},
+                           {"details", device.details},
+                           {"memory_bytes", device.memory_bytes},
+                           {"threads", device.workers}});
+    }
+    const nlohmann::json document = {{"devices", devices},
+                                     {"simd", report.best_simd},
+                                     {"features", report.features},
+                                     {"read_bytes_per_second", report.speeds.read},
+                                     {"copy_bytes_per_second", report.speeds.copy},
+                                     {"reduce_bytes_per_second", report.speeds.reduce}};
+    return document.dump(2);
+}
+
+}  // namespace plait::tools
