@@ -1,0 +1,63 @@
+#include "plait/text/marked_tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/base/quote.h"
+
+namespace plait::text {
+namespace {
+
+uint8_t byte_at(std::string_view text, size_t at) { return static_cast<uint8_t>(text[at]); }
+
+// Keeps the last of each run of equal texts.
+void drop_repeated(std::vector<MarkedTokens::Token>& sorted) {
+    const auto kept = std::unique(sorted.rbegin(), sorted.rend(),
+                                  [](const auto& a, const auto& b) { return a.text == b.text; });
+    sorted.erase(sorted.begin(), kept.base());
+}
+
+}  // namespace
+
+MarkedTokens::MarkedTokens(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+    std::erase_if(tokens_, [](const Token& token) { return token.text.empty(); });
+    for (const Token& token : tokens_)
+        if (token.text.size() > kLongest)
+            throw Error(fmt::format("tokenizer: special token {} ({}) has {} bytes, expected at most {}",
+                                    token.id, quote(token.text, 20), token.text.size(), kLongest));
+    std::ranges::stable_sort(tokens_, {}, &Token::text);
+    drop_repeated(tokens_);
+    for (const Token& token : tokens_) ++by_first_[byte_at(token.text, 0) + 1];
+    for (size_t byte = 1; byte < by_first_.size(); ++byte) by_first_[byte] += by_first_[byte - 1];
+}
+
+std::optional<MarkedTokens::Match> MarkedTokens::find(std::string_view text, size_t from) const {
+    for (size_t start = from; start < text.size(); ++start)
+        if (const auto match = longest_at(text, start)) return match;
+    return std::nullopt;
+}
+
+// Narrows the range of tokens that agree with the text so far, byte by byte.
+std::optional<MarkedTokens::Match> MarkedTokens::longest_at(std::string_view text, size_t start) const {
+    const uint8_t first = byte_at(text, start);
+    auto begin = tokens_.begin() + by_first_[first];
+    auto end = tokens_.begin() + by_first_[first + 1];
+    std::optional<Match> longest;
+    for (size_t length = 1; begin != end; ++length) {
+        if (begin->text.size() == length) {  // a text sorts before those it begins
+            longest = Match{start, start + length, begin->id};
+            ++begin;
+        }
+        if (start + length == text.size()) break;
+        const auto range =
+            std::ranges::equal_range(begin, end, byte_at(text, start + length), {},
+                                     [length](const Token& token) { return byte_at(token.text, length); });
+        begin = range.begin();
+        end = range.end();
+    }
+    return longest;
+}
+
+}  // namespace plait::text

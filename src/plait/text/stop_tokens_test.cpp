@@ -1,0 +1,32 @@
+#include "plait/text/stop_tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace plait::text {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(StopTokens, NamedOnesAndKnownTexts) {
+    const Vocabulary vocabulary(VocabSpec{
+        .tokens = {"a", "</s>", "<|im_end|>", "<|im_start|>", "<|eot_id|>", "b", "c"},
+        .token_types = {1, 1, 3, 3, 4, 1, 1},
+        .ids = {.bos = 3, .eos = 6, .eot = 2, .eom = 5, .padding = 0},
+    });
+    EXPECT_THAT(stop_tokens(vocabulary), ElementsAre(2, 4, 5, 6)) << "</s> is a normal token here";
+}
+
+TEST(StopTokens, None) { EXPECT_THAT(stop_tokens(Vocabulary(VocabSpec{.tokens = {"a"}})), IsEmpty()); }
+
+TEST(StopTokens, EndOfAMessageIsNotTheEndOfATurnInHarmony) {
+    const Vocabulary phi(VocabSpec{.tokens = {"<|end|>", "<|call|>"}, .token_types = {3, 3}});
+    EXPECT_THAT(stop_tokens(phi), ElementsAre(0, 1));
+    const Vocabulary harmony(
+        VocabSpec{.tokens = {"<|end|>", "<|call|>", "<|return|>"}, .token_types = {3, 3, 3}});
+    EXPECT_THAT(stop_tokens(harmony), ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace plait::text

@@ -1,0 +1,162 @@
+#include "plait/text/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "plait/base/error.h"
+#include "plait/text/small_vocabulary.h"
+
+namespace plait::text {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+const SmallVocabulary& small() { return small_vocabulary(); }
+
+class AgreesWithAnIndependentTokenizer : public testing::TestWithParam<const char*> {};
+
+TEST_P(AgreesWithAnIndependentTokenizer, OnEveryText) {
+    const Tokenizer tokenizer(small().spec(GetParam()));
+    int cases = 0;
+    for (const SmallVocabulary::Case& c : small().cases) {
+        if (c.pre != GetParam()) continue;
+        const auto ids = tokenizer.encode(c.text, {.parse_special = c.parse_special});
+        EXPECT_EQ(ids, c.ids) << testing::PrintToString(c.text);
+        EXPECT_EQ(tokenizer.decode(ids, {.special = true}), c.text);
+        ++cases;
+    }
+    EXPECT_GE(cases, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, AgreesWithAnIndependentTokenizer,
+                         testing::Values("gpt-2", "smollm", "llama-bpe", "qwen2"), [](const auto& rule) {
+                             std::string name = rule.param;
+                             std::erase(name, '-');
+                             return name;
+                         });
+
+TEST(Tokenizer, Empty) {
+    const Tokenizer tokenizer(small().spec("gpt-2"));
+    EXPECT_THAT(tokenizer.encode(""), IsEmpty());
+    EXPECT_EQ(tokenizer.decode({}), "");
+}
+
+TEST(Tokenizer, BeginAndEndTokens) {
+    const Tokenizer tokenizer(small().spec("gpt-2"));
+    const int32_t end = small().id("<|endoftext|>"), a = small().id("a");
+    EXPECT_THAT(tokenizer.encode("a", {.add_bos = true}), ElementsAre(end, a));
+    EXPECT_THAT(tokenizer.encode("a", {.add_bos = true, .add_eos = true}), ElementsAre(end, a, end));
+    EXPECT_THAT(tokenizer.encode("", {.add_bos = true}), ElementsAre(end));
+    EXPECT_THAT(tokenizer.end_of_generation(), ElementsAre(end, small().id("<|im_end|>")));
+}
+
+TEST(Tokenizer, WhetherItAddsThem) {
+    const auto adds = [](VocabSpec spec) {
+        const Tokenizer tokenizer(spec);
+        return std::pair(tokenizer.adds_bos(), tokenizer.adds_eos());
+    };
+    VocabSpec spec = small().spec("gpt-2");
+    EXPECT_EQ(adds(spec), std::pair(false, false));
+    spec.add_bos = spec.add_eos = true;
+    EXPECT_EQ(adds(spec), std::pair(true, true));
+    spec.ids = {};
+    EXPECT_EQ(adds(spec), std::pair(false, false));
+    spec = small().spec("llama-bpe");
+    EXPECT_EQ(adds(spec), std::pair(true, false));
+    spec.add_bos = false;
+    EXPECT_EQ(adds(spec), std::pair(false, false));
+}
+
+TEST(Tokenizer, RefusesToAddWhatTheModelLacks) {
+    VocabSpec spec = small().spec("gpt-2");
+    spec.ids = {};
+    const Tokenizer tokenizer(spec);
+    EXPECT_THAT([&] { tokenizer.encode("a", {.add_bos = true}); },
+                ThrowsMessage<Error>(HasSubstr("asked to add a begin (bos) token, but the model has none")));
+    EXPECT_THAT([&] { tokenizer.encode("a", {.add_eos = true}); },
+                ThrowsMessage<Error>(HasSubstr("an end (eos) token")));
+}
+
+TEST(Tokenizer, UnknownAlgorithmsAndPreTokenizers) {
+    VocabSpec spec = small().spec("gpt-2");
+    spec.model = "test";
+    EXPECT_THAT([&] { Tokenizer{spec}; },
+                ThrowsMessage<Error>("tokenizer model 'test' is unknown; known: gpt2 (byte-level BPE)"));
+    EXPECT_THAT([] { Tokenizer{small().spec("nonesuch")}; },
+                ThrowsMessage<Error>(HasSubstr("pre-tokenizer 'nonesuch' is unknown")));
+}
+
+TEST(Tokenizer, PiecesShowSpecialTokensDecodeHidesThem) {
+    VocabSpec spec = small().spec("gpt-2");
+    const int32_t a = small().id("a"), b = small().id("b"), end = small().id("<|im_end|>"),
+                  fold = small().id("<fold>");
+    spec.token_types[b] = static_cast<int32_t>(TokenType::Unused);
+    const Tokenizer tokenizer(spec);
+    const std::vector<int32_t> ids = {a, end, b, fold};
+    EXPECT_EQ(tokenizer.decode(ids), "a<fold>");
+    EXPECT_EQ(tokenizer.decode(ids, {.special = true}), "a<|im_end|>b<fold>");
+    EXPECT_EQ(tokenizer.piece(end), "<|im_end|>");
+    EXPECT_EQ(tokenizer.piece(small().id("\u0120the")), " the");
+    EXPECT_THAT([&] { tokenizer.piece(tokenizer.size()); },
+                ThrowsMessage<Error>(HasSubstr("does not exist")));
+    EXPECT_THROW(tokenizer.decode(std::vector<int32_t>{-1}), Error);
+}
+
+TEST(Tokenizer, UnknownTokensAreParsedLikeControlOnes) {
+    VocabSpec spec = small().spec("gpt-2");
+    const int32_t token = small().id("<|im_start|>");
+    spec.token_types[token] = static_cast<int32_t>(TokenType::Unknown);
+    const Tokenizer tokenizer(spec);
+    EXPECT_THAT(tokenizer.encode("<|im_start|>", {.parse_special = true}), ElementsAre(token));
+    EXPECT_GT(tokenizer.encode("<|im_start|>").size(), 1u);
+}
+
+TEST(Tokenizer, BytesThatAreNoCharacterBecomeTheirTokens) {
+    for (const char* rule : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
+        const Tokenizer tokenizer(small().spec(rule));
+        const auto ids = tokenizer.encode(" the\xFF\xC3 the");
+        const int32_t the = small().id("\u0120the");
+        EXPECT_THAT(ids, ElementsAre(the, small().id("\u00FF"), small().id("\u00C3"), the));
+        EXPECT_EQ(tokenizer.decode(ids), " the\xFF\xC3 the");
+    }
+}
+
+TEST(Tokenizer, RandomBytesComeBack) {
+    std::mt19937 random(1);
+    for (const char* rule : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
+        const Tokenizer tokenizer(small().spec(rule));
+        for (int round = 0; round < 300; ++round) {
+            std::string text(random() % 80, '\0');
+            for (char& c : text) c = static_cast<char>(random());
+            if (round % 3 == 0) text += "<|im_end|>";
+            for (const bool parse_special : {false, true})
+                EXPECT_EQ(tokenizer.decode(tokenizer.encode(text, {.parse_special = parse_special}),
+                                           {.special = true}),
+                          text);
+        }
+    }
+}
+
+TEST(Tokenizer, ManyThreadsShareOne) {
+    const Tokenizer tokenizer(small().spec("llama-bpe"));
+    const std::string text = "the three strands hold together<|im_end|> \u00FCber 1234";
+    const auto expected = tokenizer.encode(text, {.parse_special = true});
+    std::vector<std::thread> threads;
+    std::vector<int> wrong(4, 0);
+    for (int& count : wrong)
+        threads.emplace_back([&] {
+            for (int round = 0; round < 200; ++round)
+                count += tokenizer.encode(text, {.parse_special = true}) != expected;
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(wrong, testing::Each(0));
+}
+
+}  // namespace
+}  // namespace plait::text

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace plait::text {
+
+// What a token is for, with GGUF's numbers (`tokenizer.ggml.token_type`).
+enum class TokenType : int32_t {
+    Normal = 1,
+    Unknown = 2,  // stands for what the vocabulary cannot spell
+    Control =
+        3,  // structure (turns, begin, end): in text only where the caller says so, shown only on request
+    UserDefined = 4,  // matched in any text as it is written, before all else
+    Unused = 5,       // padding of the vocabulary
+    Byte = 6,
+};
+
+// The ids that a model file names.
+struct SpecialIds {
+    std::optional<int32_t> bos;  // begin of sequence
+    std::optional<int32_t> eos;  // end of sequence
+    std::optional<int32_t> eot;  // end of turn
+    std::optional<int32_t> eom;  // end of message (a turn that waits for a tool)
+    std::optional<int32_t> unknown;
+    std::optional<int32_t> padding;
+};
+
+// A tokenizer as a model file states it, unchecked: Tokenizer's constructor checks it. The views belong to
+// whoever filled it in (the mapped file) and are not needed once the Tokenizer exists.
+struct VocabSpec {
+    std::string_view model;  // algorithm: "gpt2" is byte-level BPE
+    std::string_view pre;    // name of the pre-tokenizer; empty where the file has none
+    std::vector<std::string_view> tokens;
+    std::vector<int32_t> token_types;      // TokenType's numbers, one per token; none: every token is normal
+    std::vector<std::string_view> merges;  // "left right", best first
+    std::vector<float> scores;             // one per token, or none; byte-level BPE has no use for them
+    SpecialIds ids;
+    std::optional<bool> add_bos;           // unset: as the pre-tokenizer's models do
+    std::optional<bool> add_eos;           // unset: no
+    std::optional<bool> add_space_prefix;  // SentencePiece's; byte-level BPE has no use for it
+};
+
+}  // namespace plait::text

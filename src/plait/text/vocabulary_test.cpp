@@ -1,0 +1,86 @@
+#include "plait/text/vocabulary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "plait/base/error.h"
+
+namespace plait::text {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+VocabSpec spec() {
+    return {.model = "gpt2",
+            .tokens = {"a", "b", "\u0120a", "<x>", "w x", "\u0120"},
+            .token_types = {1, 1, 1, 3, 1, 4}};
+}
+
+TEST(Vocabulary, DecodesTheByteAlphabetOfNormalTokensOnly) {
+    const Vocabulary vocabulary(spec());
+    EXPECT_EQ(vocabulary.size(), 6);
+    EXPECT_EQ(vocabulary.bytes(2), " a");
+    EXPECT_EQ(vocabulary.bytes(3), "<x>");
+    EXPECT_EQ(vocabulary.bytes(4), "w x") << "outside the alphabet: as written";
+    EXPECT_EQ(vocabulary.bytes(5), "\u0120") << "user-defined: as written";
+    EXPECT_EQ(vocabulary.type(3), TokenType::Control);
+}
+
+TEST(Vocabulary, FindsWhatTheAlphabetSpells) {
+    const Vocabulary vocabulary(spec());
+    EXPECT_EQ(vocabulary.find(" a"), 2);
+    EXPECT_EQ(vocabulary.find("<x>"), std::nullopt);
+    EXPECT_EQ(vocabulary.find("w x"), std::nullopt);
+    EXPECT_EQ(vocabulary.find(""), std::nullopt);
+}
+
+TEST(Vocabulary, LastOfEqualTokensIsFoundAndAllDecode) {
+    const Vocabulary vocabulary(VocabSpec{.tokens = {"a", "b", "a", ""}});
+    EXPECT_EQ(vocabulary.find("a"), 2);
+    EXPECT_EQ(vocabulary.bytes(0), "a");
+    EXPECT_EQ(vocabulary.bytes(3), "");
+}
+
+TEST(Vocabulary, ViewsSurviveMoving) {
+    Vocabulary first(VocabSpec{.tokens = {"a"}});
+    const Vocabulary second(std::move(first));
+    EXPECT_EQ(second.find("a"), 0);
+    EXPECT_EQ(second.bytes(0), "a");
+}
+
+void expect_refused(const std::function<void(VocabSpec&)>& spoil, const char* sentence) {
+    VocabSpec broken = spec();
+    spoil(broken);
+    EXPECT_THAT([&] { Vocabulary vocabulary(broken); }, ThrowsMessage<Error>(HasSubstr(sentence)));
+}
+
+TEST(Vocabulary, RefusesWhatDoesNotFit) {
+    expect_refused([](VocabSpec& s) { s.tokens.clear(); }, "expected a list of tokens, found none");
+    expect_refused([](VocabSpec& s) { s.token_types.pop_back(); },
+                   "expected 6 token types, one per token, found 5");
+    expect_refused([](VocabSpec& s) { s.scores = {1.0F}; }, "expected 6 scores, one per token, found 1");
+    expect_refused([](VocabSpec& s) { s.token_types[1] = 0; }, "token 1 has type 0, expected 1 to 6");
+    expect_refused([](VocabSpec& s) { s.token_types[1] = 7; }, "token 1 has type 7");
+    expect_refused([](VocabSpec& s) { s.token_types[1] = -1; }, "token 1 has type -1");
+    expect_refused([](VocabSpec& s) { s.ids.bos = 6; },
+                   "the begin (bos) token is 6, but the vocabulary has 6 tokens");
+    expect_refused([](VocabSpec& s) { s.ids.eos = -1; }, "the end (eos) token is -1");
+    expect_refused([](VocabSpec& s) { s.ids.eot = 1 << 30; }, "end-of-turn");
+    expect_refused([](VocabSpec& s) { s.ids.eom = 7; }, "end-of-message");
+    expect_refused([](VocabSpec& s) { s.ids.unknown = 7; }, "the unknown token is 7");
+    expect_refused([](VocabSpec& s) { s.ids.padding = 7; }, "the padding token is 7");
+}
+
+TEST(Vocabulary, RefusesIdsThatNameNothing) {
+    const Vocabulary vocabulary(spec());
+    EXPECT_THAT([&] { vocabulary.bytes(6); },
+                ThrowsMessage<Error>(HasSubstr("token 6 does not exist: the vocabulary has 6 tokens")));
+    EXPECT_THROW(vocabulary.bytes(-1), Error);
+    EXPECT_THROW(vocabulary.type(6), Error);
+}
+
+}  // namespace
+}  // namespace plait::text
