@@ -1,0 +1,130 @@
+#include "plait/base/cores.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "plait/base/cpu_mask.h"
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+CoreMap map_of(std::vector<int> cpus) { return {.cpus = std::move(cpus)}; }
+
+int usable(std::vector<int> cpus, double quota) {
+    return Cores({.cpus = std::move(cpus), .quota = quota}).usable();
+}
+
+TEST(CoresTest, UsableIsTheTighterOfAffinityAndQuota) {
+    EXPECT_EQ(Cores(map_of({0})).usable(), 1);
+    EXPECT_EQ(Cores(map_of({0, 2, 5})).usable(), 3);
+    EXPECT_EQ(usable({0, 1, 2, 3}, 2.0), 2);
+    EXPECT_EQ(usable({0, 1, 2, 3}, 2.1), 3);
+    EXPECT_EQ(usable({0, 1, 2, 3}, 0.25), 1);
+    EXPECT_EQ(usable({0, 1}, 64.0), 2);
+    EXPECT_EQ(usable({0, 1}, 1e300), 2);
+}
+
+TEST(CoresTest, ParsesLists) {
+    const Cores cores(map_of({0, 1, 2, 3, 8, 9}));
+    EXPECT_THAT(cores.parse_list("0-3,8"), ElementsAre(0, 1, 2, 3, 8));
+    EXPECT_THAT(cores.parse_list("9"), ElementsAre(9));
+    EXPECT_THAT(cores.parse_list("8-8,1"), ElementsAre(8, 1));
+}
+
+TEST(CoresTest, RefusesListsWithASentence) {
+    const Cores cores(map_of({0, 1, 2, 3, 8}));
+    const auto parse = [&](const char* list) { return [&cores, list] { cores.parse_list(list); }; };
+    EXPECT_THAT(parse("2-4"),
+                ThrowsMessage<Error>("cores: core 4 of '2-4' is not among the cores this process may "
+                                     "use (0-3,8)"));
+    EXPECT_THAT(parse("0-2147483647"), ThrowsMessage<Error>(HasSubstr("core 4 of")));
+    EXPECT_THAT(parse("0-2,1"), ThrowsMessage<Error>("cores: core 1 is named twice in '0-2,1'"));
+    for (const char* bad : {"", ",", "1,", "x", "-1", "1-", "3-1", "1-2-3", "0x1", " 1", "99999999999"})
+        EXPECT_THAT(parse(bad), ThrowsMessage<Error>(HasSubstr("expected a core like '4'"))) << bad;
+}
+
+TEST(CoresTest, DealsEvenly) {
+    const Cores cores(map_of({0, 1, 2, 3, 4}));
+    EXPECT_THAT(cores.deal(1), ElementsAre(5));
+    EXPECT_THAT(cores.deal(2), ElementsAre(3, 2));
+    EXPECT_THAT(cores.deal(5), ElementsAre(1, 1, 1, 1, 1));
+    EXPECT_THAT(cores.deal(7), ElementsAre(1, 1, 1, 1, 1, 1, 1));
+}
+
+TEST(CoresTest, SpinningEndsWithTheFirstWorkerTooMany) {
+    Cores cores(map_of({0, 1}));
+    EXPECT_TRUE(cores.spin_allowed());
+    auto two = cores.lease(2);
+    EXPECT_TRUE(cores.spin_allowed());
+    {
+        auto third = cores.lease(1);
+        EXPECT_EQ(cores.live_workers(), 3);
+        EXPECT_FALSE(cores.spin_allowed());
+    }
+    EXPECT_TRUE(cores.spin_allowed());
+    {
+        auto moved = std::move(two);
+        EXPECT_EQ(cores.live_workers(), 2);
+    }
+    EXPECT_EQ(cores.live_workers(), 0);
+}
+
+TEST(CoresTest, SpinningEndsWhenTwoWorkersShareACore) {
+    Cores cores(map_of({0, 1, 2, 3}));
+    const std::vector<int> pins{0, 1};
+    const auto first = cores.lease(2, pins);
+    EXPECT_TRUE(cores.spin_allowed());
+    {
+        const auto second = cores.lease(1, std::vector<int>{1});
+        EXPECT_FALSE(cores.spin_allowed());
+    }
+    EXPECT_TRUE(cores.spin_allowed());
+    Cores others(map_of({0, 1, 2, 3}));
+    const auto doubled = others.lease(3, pins);
+    EXPECT_FALSE(others.spin_allowed());
+}
+
+TEST(CoresTest, QuotaCountsForSpinningToo) {
+    Cores cores({.cpus = {0, 1, 2, 3}, .quota = 1.5});
+    const auto workers = cores.lease(3);
+    EXPECT_FALSE(cores.spin_allowed());
+}
+
+TEST(DetectCores, ThisMachineMakesSense) {
+    const CoreMap map = detect_cores();
+    ASSERT_FALSE(map.cpus.empty());
+    EXPECT_TRUE(std::is_sorted(map.cpus.begin(), map.cpus.end()));
+    EXPECT_GT(map.quota, 0);
+    std::vector<int> in_nodes;
+    for (const NumaNode& node : map.nodes)
+        in_nodes.insert(in_nodes.end(), node.cpus.begin(), node.cpus.end());
+    std::sort(in_nodes.begin(), in_nodes.end());
+    EXPECT_EQ(in_nodes, map.cpus);
+    EXPECT_TRUE(map.caches.l2 == 0 || map.caches.l1d < map.caches.l2);
+}
+
+TEST(DetectCores, SeesTheAffinityOfItsThread) {
+    const int last = detect_cores().cpus.back();
+    std::optional<CoreMap> seen;
+    std::thread([&] {
+        ASSERT_TRUE(CpuMask::only(last).apply_to_this_thread());
+        seen = detect_cores();
+    }).join();
+    EXPECT_THAT(seen->cpus, ElementsAre(last));
+}
+
+TEST(CpuMaskTest, RefusesACoreThatIsNotThere) {
+    std::thread([] { EXPECT_FALSE(CpuMask::only(CpuMask::kMaxCpus - 1).apply_to_this_thread()); }).join();
+}
+
+}  // namespace
+}  // namespace plait
