@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "plait/base/error.h"
@@ -45,6 +46,18 @@ void gather(const std::byte* tensor, const Region& from, std::span<std::byte> to
     for (int64_t row = 0; row < from.rows; ++row) {
         std::memcpy(to.data() + static_cast<size_t>(row) * piece, tensor + from.offset + row * from.stride,
                     piece);
+    }
+}
+
+void copy_pieces(const std::byte* from_tensor, const Region& from, std::byte* to_tensor, const Region& to) {
+    for (int64_t done = 0; done < from.bytes();) {
+        const int64_t from_column = done % from.row_bytes;
+        const int64_t to_column = done % to.row_bytes;
+        const int64_t bytes = std::min(from.row_bytes - from_column, to.row_bytes - to_column);
+        std::memcpy(to_tensor + to.offset + done / to.row_bytes * to.stride + to_column,
+                    from_tensor + from.offset + done / from.row_bytes * from.stride + from_column,
+                    static_cast<size_t>(bytes));
+        done += bytes;
     }
 }
 

@@ -16,4 +16,7 @@ void check_region(const char* device, const char* operation, const Region& regio
 void scatter(std::byte* tensor, const Region& to, std::span<const std::byte> from);
 void gather(const std::byte* tensor, const Region& from, std::span<std::byte> to);
 
+// Between two regions of equal byte counts that do not overlap, whatever their pieces.
+void copy_pieces(const std::byte* from_tensor, const Region& from, std::byte* to_tensor, const Region& to);
+
 }  // namespace plait::device

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plait/backends/sim/memory.h"
+#include "plait/base/cancel.h"
+#include "plait/device/device.h"
+
+namespace plait::backends::sim {
+
+// Where an operand lies once the program is bound.
+enum class Home : uint8_t { scratch, weight, state, step_input, output };
+
+struct Place {
+    ir::TensorDesc desc;
+    Home home = Home::scratch;
+    int32_t index = 0;   // weight, state, StepInput or output
+    int64_t offset = 0;  // in scratch
+};
+
+struct Step {
+    const ir::Node* node = nullptr;
+    std::vector<Place> operands;  // inputs, then outputs
+};
+
+// Steps between two host actions; `shown` is what the host action behind it looks at.
+struct Segment {
+    std::vector<Step> steps;
+    const ir::Node* host_action = nullptr;
+    Place shown;
+};
+
+// A graph in its own order, every node computed by its op's reference kernel.
+class SimProgram : public device::Program {
+  public:
+    SimProgram(ir::Graph graph, const device::DeviceDescription& device, std::span<const int> layouts);
+
+    const device::ProgramNeeds& needs() const override { return needs_; }
+    int segments() const override { return static_cast<int>(segments_.size()); }
+    const ir::Node* host_action(int segment) const override {
+        return segments_[static_cast<size_t>(segment)].host_action;
+    }
+    std::unique_ptr<device::BoundProgram> bind(const device::Bindings& bindings) override;
+
+    const std::string& device_name() const { return device_name_; }
+    const ir::Graph& graph() const { return graph_; }
+    std::span<const Segment> segment_list() const { return segments_; }
+
+  private:
+    const std::string device_name_;
+    const ir::Graph graph_;
+    std::vector<Segment> segments_;
+    device::ProgramNeeds needs_;
+};
+
+class SimBoundProgram : public device::BoundProgram {
+  public:
+    SimBoundProgram(const SimProgram& program, const device::Bindings& bindings);
+
+    const device::Program& program() const override { return program_; }
+    void prepare(const ir::StepView&) override {}
+    device::Region shown(int segment) const override { return segments_[static_cast<size_t>(segment)].shown; }
+
+    // Computes a segment, as Stream::run says, on the calling thread. Opens the memory it needs.
+    void run(int segment, StopWord& stop) const;
+
+  private:
+    struct BoundStep {
+        const ir::Node* node = nullptr;
+        std::vector<ir::Operand> operands;  // inputs, then outputs
+
+        ir::Call call(const ir::StepView& step) const;
+    };
+    struct BoundSegment {
+        std::vector<BoundStep> steps;
+        std::vector<SimBuffer*> buffers;  // all that the steps touch, each once
+        device::Region shown;
+    };
+
+    BoundSegment bind_segment(const Segment& segment, const device::Bindings& bindings) const;
+    void compute(const BoundStep& step, StopWord& stop) const;
+
+    const SimProgram& program_;
+    ir::StepView step_;  // points into device memory
+    std::vector<BoundSegment> segments_;
+};
+
+}  // namespace plait::backends::sim
