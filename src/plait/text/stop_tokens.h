@@ -8,8 +8,7 @@
 namespace plait::text {
 
 // The ids, ascending, at which a model has said what it had to say: those the file names (end of sequence, of
-// turn, of message), and control or user-defined tokens with one of the texts that model families end their
-// turns with (files often name only one of several). Pure.
+// turn, of message), and those whose text ends a turn (see is_turn_end). Pure.
 std::vector<int32_t> stop_tokens(const Vocabulary& vocabulary);
 
 }  // namespace plait::text

@@ -7,6 +7,7 @@
 
 #include "plait/base/error.h"
 #include "plait/text/byte_alphabet.h"
+#include "plait/text/turn_ends.h"
 
 namespace plait::text {
 namespace {
@@ -39,12 +40,17 @@ void check_specials(const SpecialIds& ids, size_t tokens) {
     check_special(ids.padding, "padding", tokens);
 }
 
-TokenType type_of(const VocabSpec& spec, size_t id) {
+TokenType stated_type(const VocabSpec& spec, size_t id) {
     if (spec.token_types.empty()) return TokenType::Normal;
     const int32_t type = spec.token_types[id];
     if (type < static_cast<int32_t>(TokenType::Normal) || type > static_cast<int32_t>(TokenType::Byte))
         throw Error(fmt::format("tokenizer: token {} has type {}, expected 1 to 6", id, type));
     return static_cast<TokenType>(type);
+}
+
+TokenType type_of(const VocabSpec& spec, size_t id) {
+    const TokenType stated = stated_type(spec, id);
+    return is_turn_end(spec.tokens[id]) ? TokenType::Control : stated;
 }
 
 bool written_verbatim(TokenType type) {

@@ -44,6 +44,14 @@ TEST(Vocabulary, LastOfEqualTokensIsFoundAndAllDecode) {
     EXPECT_EQ(vocabulary.bytes(3), "");
 }
 
+TEST(Vocabulary, TurnEndsAreControlTokensWhateverTheFileSays) {
+    const Vocabulary vocabulary(VocabSpec{.tokens = {"</s>", "<s>", "<|im_end|>"}, .token_types = {1, 1, 4}});
+    EXPECT_EQ(vocabulary.type(0), TokenType::Control);
+    EXPECT_EQ(vocabulary.find("</s>"), std::nullopt);
+    EXPECT_EQ(vocabulary.type(1), TokenType::Normal);
+    EXPECT_EQ(vocabulary.type(2), TokenType::Control);
+}
+
 TEST(Vocabulary, ViewsSurviveMoving) {
     Vocabulary first(VocabSpec{.tokens = {"a"}});
     const Vocabulary second(std::move(first));

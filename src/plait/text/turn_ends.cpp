@@ -1,0 +1,32 @@
+#include "plait/text/turn_ends.h"
+
+#include <algorithm>
+#include <array>
+
+namespace plait::text {
+namespace {
+
+constexpr std::array<std::string_view, 16> kTurnEnds = {
+    "<|im_end|>",                               // ChatML: Qwen, SmolLM, many more
+    "<|endoftext|>",                            // GPT-2 and its descendants
+    "<|end_of_text|>",                          // Llama 3, Granite
+    "<|eot_id|>",                               // Llama 3: end of turn
+    "<|eom_id|>",                               // Llama 3: end of message, waits for a tool
+    "<|end|>",                                  // Phi-3
+    "<end_of_turn>",                            // Gemma
+    "<eos>",                                    // Gemma
+    "</s>",                                     // Llama 1 and 2, Mistral
+    "<|return|>",                               // Harmony
+    "<|call|>",                                 // Harmony: waits for a tool
+    "<EOT>",                                    // DeepSeek Coder, Code Llama
+    "_<EOT>",                                   // the same, as some files spell it
+    "[EOT]",                                    // Kimi
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",  // DeepSeek
+    "<end_of_utterance>",                       // SmolDocling
+};
+
+}  // namespace
+
+bool is_turn_end(std::string_view text) { return std::ranges::find(kTurnEnds, text) != kTurnEnds.end(); }
+
+}  // namespace plait::text
