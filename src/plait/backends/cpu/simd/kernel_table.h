@@ -98,7 +98,7 @@ struct KernelTable {
         WeightedRowsFn f32, f16, bf16, q8_0, q4_0, q4_1;
     } weighted_rows;
 
-    // Largest of n values, n > 0. NaN if any is.
+    // Largest of n values, n > 0; a NaN is passed over (the exp_sum that follows becomes NaN).
     float (*max)(const float* x, int64_t n);
     // x[i] = exp(x[i] - shift) in place (2 ulp; -inf gives 0); returns their sum, added in an order that
     // depends on n only. A shift of -inf, the maximum of an empty or fully masked row, gives zeros.

@@ -1,0 +1,78 @@
+// Built with -mavx2 -mfma -mf16c -mavx512bw -mavx512vl -mavx512vnni: the EVEX encoding, never in one file
+// with VEX's.
+#include "plait/backends/cpu/simd/ops_x86-inl.h"
+#include "plait/backends/cpu/simd/table-inl.h"
+
+namespace plait::backends::cpu::simd {
+namespace {
+
+// 16 interleaved rows in 512 bits, for matmul_q8_x8 with several tokens: each lane does what it does in 256
+// bits.
+struct ZmmOps {
+    static constexpr int kGroups = 2;
+    static constexpr int kPackedTokens = 8;
+    using F = __m512;
+    using I = __m512i;
+    using B = __m512i;
+    using Sum = __m512i;
+
+    static F zero() { return _mm512_setzero_ps(); }
+    static F set(float v) { return _mm512_set1_ps(v); }
+    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+    static F to_f(I v) { return _mm512_cvtepi32_ps(v); }
+    static I set_i(int32_t v) { return _mm512_set1_epi32(v); }
+    static I sub_i(I a, I b) { return _mm512_sub_epi32(a, b); }
+
+    static B load_rows(const uint8_t* p, int64_t stride) {
+        return _mm512_inserti64x4(_mm512_castsi256_si512(X86Ops::load_b(p)), X86Ops::load_b(p + stride), 1);
+    }
+    static F load_halves(const uint8_t* p, int64_t stride) {
+        const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + stride));
+        return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
+    }
+    static void store_rows(float* p, F v) { _mm512_storeu_ps(p, v); }
+    static B broadcast4(const int8_t* p) {
+        int32_t four;
+        __builtin_memcpy(&four, p, sizeof four);
+        return _mm512_set1_epi32(four);
+    }
+    static B low_nibbles(B v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
+    static B high_nibbles(B v) { return low_nibbles(_mm512_srli_epi16(v, 4)); }
+
+    static Sum zero_sum() { return _mm512_setzero_si512(); }
+    static Sum dot_u7(Sum sum, B u, B s) { return _mm512_dpbusd_epi32(sum, u, s); }
+    static I finish(Sum sum) { return sum; }
+    static I dot_s8(I sum, B w, B s) {
+        return _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w, _mm512_set1_epi8(-128)), s);
+    }
+    static I start_s8(int32_t sum) { return set_i(-128 * sum); }
+};
+
+struct Avx512VnniOps : X86Ops {
+    static constexpr int kTileRows = 4;
+    static constexpr int kPackedTokens = 8;
+    using Wide = ZmmOps;
+
+    // 32-bit sums that do not saturate.
+    using Sum = __m256i;
+    static Sum zero_sum() { return _mm256_setzero_si256(); }
+    static Sum dot_u7(Sum sum, B u, B s) { return _mm256_dpbusd_epi32(sum, u, s); }
+    static I finish(Sum sum) { return sum; }
+
+    // (w + 128) * s - 128 * s
+    static I dot_s8(I sum, B w, B s) {
+        return _mm256_dpbusd_epi32(sum, _mm256_xor_si256(w, _mm256_set1_epi8(-128)), s);
+    }
+    static I start_s8(int32_t sum) { return set_i(-128 * sum); }
+    static I start_s8_lane0(int32_t sum) { return lane0_i(-128 * sum); }
+};
+
+constexpr KernelTable kTable = make_table<Avx512VnniOps>();
+
+}  // namespace
+
+const KernelTable& kernels_avx512vnni() { return kTable; }
+
+}  // namespace plait::backends::cpu::simd

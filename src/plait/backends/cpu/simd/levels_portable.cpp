@@ -1,0 +1,13 @@
+#include "plait/backends/cpu/simd/levels.h"
+#include "plait/backends/cpu/simd/tables.h"
+
+namespace plait::backends::cpu::simd {
+namespace {
+
+constexpr LevelRow kLevels[] = {{SimdLevel::scalar, [](const CpuFeatures&) { return true; }, kernels_scalar}};
+
+}  // namespace
+
+std::span<const LevelRow> built_levels() { return kLevels; }
+
+}  // namespace plait::backends::cpu::simd

@@ -1,0 +1,25 @@
+#include "plait/backends/cpu/simd/levels.h"
+#include "plait/backends/cpu/simd/tables.h"
+
+namespace plait::backends::cpu::simd {
+namespace {
+
+bool has_avx2(const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma && cpu.f16c; }
+
+bool has_avx512vnni(const CpuFeatures& cpu) {
+    return has_avx2(cpu) && cpu.avx512f && cpu.avx512bw && cpu.avx512vl && cpu.avx512vnni;
+}
+
+constexpr LevelRow kLevels[] = {
+    {SimdLevel::scalar, [](const CpuFeatures&) { return true; }, kernels_scalar},
+    {SimdLevel::avx2, has_avx2, kernels_avx2},
+    {SimdLevel::avxvnni, [](const CpuFeatures& cpu) { return has_avx2(cpu) && cpu.avxvnni; },
+     kernels_avxvnni},
+    {SimdLevel::avx512vnni, has_avx512vnni, kernels_avx512vnni},
+};
+
+}  // namespace
+
+std::span<const LevelRow> built_levels() { return kLevels; }
+
+}  // namespace plait::backends::cpu::simd

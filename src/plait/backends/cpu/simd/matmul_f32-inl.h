@@ -1,0 +1,124 @@
+#pragma once
+
+#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/backends/cpu/simd/partial-inl.h"
+#include "plait/backends/cpu/simd/weights-inl.h"
+
+// Weights of any format with F32 activations. Every output element owns one vector of 8 partial sums that
+// walks along k, 8 elements a step, and is added up at the end; a tile of rows and tokens only shares loads.
+namespace plait::backends::cpu::simd {
+namespace {
+
+template <class O, class W, int Rows, int Tokens>
+struct MatmulF32Tile {
+    using F = typename O::F;
+    const uint8_t* row[Rows];
+    const float* x[Tokens];
+    F sum[Rows][Tokens];
+
+    MatmulF32Tile(const MatmulArgs& a, int64_t first_row, int64_t first_token) {
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r)
+            row[r] = static_cast<const uint8_t*>(a.weights) + (first_row + r) * a.row_bytes;
+#pragma GCC unroll 8
+        for (int t = 0; t < Tokens; ++t)
+            x[t] = reinterpret_cast<const float*>(static_cast<const uint8_t*>(a.activations) +
+                                                  (first_token + t) * a.activation_bytes);
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+            for (int t = 0; t < Tokens; ++t) sum[r][t] = O::zero();
+    }
+
+    template <class LoadWeights, class LoadX>
+    void step(LoadWeights load_weights, LoadX load_x) {
+        F columns[Tokens];
+#pragma GCC unroll 8
+        for (int t = 0; t < Tokens; ++t) columns[t] = load_x(x[t]);
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r) {
+            const F weights = load_weights(row[r]);
+#pragma GCC unroll 8
+            for (int t = 0; t < Tokens; ++t) sum[r][t] = O::fma(weights, columns[t], sum[r][t]);
+        }
+    }
+
+    template <int Part>
+    void part(int64_t block) {
+        step([&](const uint8_t* w) { return W::template load<Part>(w, block); },
+             [&](const float* column) { return O::load(column + 32 * block + 8 * Part); });
+    }
+
+    // The elements of the last, incomplete block that belong to this part and the parts behind it.
+    template <int Part>
+    void tail(int64_t block, int64_t k) {
+        const int64_t begin = 32 * block + 8 * Part;
+        if (begin >= k) return;
+        if (begin + 8 <= k)
+            part<Part>(block);
+        else
+            partial<Part>(block, k - begin);
+        if constexpr (Part < 3) tail<Part + 1>(block, k);
+    }
+
+    template <int Part>
+    void partial(int64_t block, int64_t n) {
+        const int64_t begin = 32 * block + 8 * Part;
+        step(
+            [&](const uint8_t* w) {
+                if constexpr (W::kBlocks)
+                    return W::template load<Part>(w, block);
+                else
+                    return W::load_partial(w, begin, n);
+            },
+            [&](const float* column) { return load_partial<O>(column + begin, n); });
+    }
+
+    void run(int64_t k) {
+        int64_t block = 0;
+        for (; 32 * block + 32 <= k; ++block) {
+            part<0>(block);
+            part<1>(block);
+            part<2>(block);
+            part<3>(block);
+        }
+        tail<0>(block, k);
+    }
+
+    void store(const MatmulArgs& a, int64_t first_row, int64_t first_token) const {
+#pragma GCC unroll 8
+        for (int t = 0; t < Tokens; ++t)
+#pragma GCC unroll 8
+            for (int r = 0; r < Rows; ++r)
+                a.out[(first_token + t) * a.out_stride + first_row + r] = O::hsum(sum[r][t]);
+    }
+};
+
+template <class O, class W, int Rows, int Tokens>
+void matmul_f32_tile(const MatmulArgs& a, int64_t row, int64_t token) {
+    MatmulF32Tile<O, W, Rows, Tokens> tile(a, row, token);
+    tile.run(a.k);
+    tile.store(a, row, token);
+}
+
+template <class O, class W, int Rows>
+void matmul_f32_rows(const MatmulArgs& a, int64_t row) {
+    for_tiles<O::kTileTokens>(
+        a.tokens, [&]<int Tokens>(int64_t token) { matmul_f32_tile<O, W, Rows, Tokens>(a, row, token); });
+}
+
+// A single token wants several rows in flight: chains of additions to hide, and streams for the memory.
+// Several tokens want what fits the registers.
+template <class O, class W>
+void matmul_f32(const MatmulArgs& a) {
+    int64_t row = 0;
+    if (a.tokens == 1)
+        for (; row + O::kStreams <= a.rows; row += O::kStreams)
+            matmul_f32_tile<O, W, O::kStreams, 1>(a, row, 0);
+    else
+        for (; row + O::kTileRows <= a.rows; row += O::kTileRows) matmul_f32_rows<O, W, O::kTileRows>(a, row);
+    for (; row < a.rows; ++row) matmul_f32_rows<O, W, 1>(a, row);
+}
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd

@@ -1,0 +1,95 @@
+#pragma once
+
+#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/backends/cpu/simd/partial-inl.h"
+
+// Block weights in GGUF's row layout with ActBlock activations: integer dot products of 32 elements, one
+// float step a block. A lane holds the products of 4 neighbouring elements; the lanes are added up at the end
+// of the row.
+namespace plait::backends::cpu::simd {
+namespace {
+
+template <class O>
+struct DotQ8_0 {
+    static constexpr int kBytes = 34;
+    static typename O::B load(const uint8_t* p) { return O::load_b(p + 2); }
+    static typename O::F add(typename O::F sum, const uint8_t* p, typename O::B w, const ActBlock& x) {
+        const typename O::I dot = O::dot_s8(O::start_s8_lane0(x.sum), w, O::load_b(x.q));
+        return O::fma(O::to_f(dot), O::set(O::half(p) * x.d), sum);
+    }
+};
+
+template <class O>
+struct DotQ4_0 {
+    static constexpr int kBytes = 18;
+    static typename O::B load(const uint8_t* p) { return O::expand_nibbles(p + 2); }
+    static typename O::F add(typename O::F sum, const uint8_t* p, typename O::B w, const ActBlock& x) {
+        const typename O::I dot = O::finish(O::dot_u7(O::zero_sum(), w, O::load_b(x.q)));
+        return O::fma(O::to_f(O::sub_i(dot, O::lane0_i(8 * x.sum))), O::set(O::half(p) * x.d), sum);
+    }
+};
+
+template <class O>
+struct DotQ4_1 {
+    static constexpr int kBytes = 20;
+    static typename O::B load(const uint8_t* p) { return O::expand_nibbles(p + 4); }
+    static typename O::F add(typename O::F sum, const uint8_t* p, typename O::B w, const ActBlock& x) {
+        const typename O::I dot = O::finish(O::dot_u7(O::zero_sum(), w, O::load_b(x.q)));
+        sum = O::fma(O::to_f(dot), O::set(O::half(p) * x.d), sum);
+        return O::fma(O::to_f(O::lane0_i(x.sum)), O::set(O::half(p + 2) * x.d), sum);
+    }
+};
+
+inline const ActBlock* activation_row(const MatmulArgs& a, int64_t token) {
+    const auto* bytes = static_cast<const uint8_t*>(a.activations) + token * a.activation_bytes;
+    return reinterpret_cast<const ActBlock*>(bytes);
+}
+
+template <class O, class Dot, int Rows, int Tokens>
+void matmul_q8_tile(const MatmulArgs& a, int64_t first_row, int64_t first_token) {
+    const auto* weights = static_cast<const uint8_t*>(a.weights) + first_row * a.row_bytes;
+    const ActBlock* x[Tokens];
+    typename O::F sum[Rows][Tokens];
+#pragma GCC unroll 8
+    for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+        for (int t = 0; t < Tokens; ++t) sum[r][t] = O::zero();
+    for (int64_t block = 0; 32 * block < a.k; ++block) {
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r) {
+            const uint8_t* p = weights + r * a.row_bytes + block * Dot::kBytes;
+            const typename O::B w = Dot::load(p);
+#pragma GCC unroll 8
+            for (int t = 0; t < Tokens; ++t) sum[r][t] = Dot::add(sum[r][t], p, w, x[t][block]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < Tokens; ++t)
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r)
+            a.out[(first_token + t) * a.out_stride + first_row + r] = O::hsum(sum[r][t]);
+}
+
+template <class O, class Dot, int Rows>
+void matmul_q8_rows(const MatmulArgs& a, int64_t row) {
+    for_tiles<O::kTileTokens>(
+        a.tokens, [&]<int Tokens>(int64_t token) { matmul_q8_tile<O, Dot, Rows, Tokens>(a, row, token); });
+}
+
+// Tiles as in matmul_f32.
+template <class O, class Dot>
+void matmul_q8(const MatmulArgs& a) {
+    int64_t row = 0;
+    if (a.tokens == 1)
+        for (; row + O::kStreams <= a.rows; row += O::kStreams)
+            matmul_q8_tile<O, Dot, O::kStreams, 1>(a, row, 0);
+    else
+        for (; row + O::kTileRows <= a.rows; row += O::kTileRows)
+            matmul_q8_rows<O, Dot, O::kTileRows>(a, row);
+    for (; row < a.rows; ++row) matmul_q8_rows<O, Dot, 1>(a, row);
+}
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd

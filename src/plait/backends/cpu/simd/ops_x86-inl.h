@@ -1,0 +1,132 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+// The operations that kernels are written in, for 256-bit x86 (built with at least -mavx2 -mfma -mf16c). An
+// instruction set is this struct plus its byte dot products (kernels_<isa>.cpp):
+//
+//   F  8 floats     I  8 32-bit integers     B  32 bytes     Sum  running sums of dot_u7
+//   Sum dot_u7(Sum, B u, B s)   adds the products of unsigned bytes up to 15 and signed bytes, 4 neighbours
+//   per lane;
+//                               at most 8 of them before I finish(Sum)
+//   I   dot_s8(I, B w, B s)     the same for any signed w and s > -128, on a sum that began with
+//   I   start_s8(sum)           where `sum` is the total of all s that each lane will see (start_s8_lane0:
+//   that all lanes
+//                               together will see), for sets that compute with w + 128 and take 128 * sum
+//                               back
+//   B load_rows, F load_halves, store_rows, kGroups: operands of 8 * kGroups interleaved rows, one group
+//   `stride` bytes
+//                               after the other (matmul_q8_x8-inl.h)
+namespace plait::backends::cpu::simd {
+namespace {
+
+struct X86Ops {
+    static constexpr int kGroups = 1;
+    // Tile shapes, for 16 registers. They change no result.
+    static constexpr int kStreams = 4;  // rows, or packed groups, walked together for a single token
+    static constexpr int kTileRows =
+        2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
+    static constexpr int kTileTokens = 4;    //
+    static constexpr int kPackedTokens = 4;  // tokens for one vector of packed rows
+    using F = __m256;
+    using I = __m256i;
+    using B = __m256i;
+
+    // Floats. min and max give their second operand if either is NaN.
+    static F zero() { return _mm256_setzero_ps(); }
+    static F set(float v) { return _mm256_set1_ps(v); }
+    static F load(const float* p) { return _mm256_loadu_ps(p); }
+    static void store(float* p, F v) { _mm256_storeu_ps(p, v); }
+    static F load_f16(const uint8_t* p) { return _mm256_cvtph_ps(load_128(p)); }
+    static F load_bf16(const uint8_t* p) {
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_128(p)), 16));
+    }
+    static float half(const uint8_t* p) {
+        uint16_t bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        return _cvtsh_ss(bits);
+    }
+    static F add(F a, F b) { return _mm256_add_ps(a, b); }
+    static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
+    static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+    static F div(F a, F b) { return _mm256_div_ps(a, b); }
+    static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+    static F min(F a, F b) { return _mm256_min_ps(a, b); }
+    static F max(F a, F b) { return _mm256_max_ps(a, b); }
+    static float sqrt(float v) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(v))); }
+    static float hsum(F v) {
+        const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+        const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    }
+    static float hmax(F v) {
+        const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+        const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+    }
+
+    // 32-bit integers.
+    static I set_i(int32_t v) { return _mm256_set1_epi32(v); }
+    static I lane0_i(int32_t v) { return _mm256_zextsi128_si256(_mm_cvtsi32_si128(v)); }
+    static I load_u8(const uint8_t* p) { return _mm256_cvtepu8_epi32(load_64(p)); }
+    static I load_i8(const uint8_t* p) { return _mm256_cvtepi8_epi32(load_64(p)); }
+    static I add_i(I a, I b) { return _mm256_add_epi32(a, b); }
+    static I sub_i(I a, I b) { return _mm256_sub_epi32(a, b); }
+    static I and_i(I a, I b) { return _mm256_and_si256(a, b); }
+    static I max_i(I a, I b) { return _mm256_max_epi32(a, b); }
+    template <int N>
+    static I shift_left(I a) {
+        return _mm256_slli_epi32(a, N);
+    }
+    template <int N>
+    static I shift_right(I a) {
+        return _mm256_srai_epi32(a, N);
+    }
+    static I bits(F v) { return _mm256_castps_si256(v); }
+    static F from_bits(I v) { return _mm256_castsi256_ps(v); }
+    static F to_f(I v) { return _mm256_cvtepi32_ps(v); }
+    static I round_i(F v) { return _mm256_cvtps_epi32(v); }
+    static int32_t hsum_i(I v) {
+        const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+        const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+        return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+    }
+    static int32_t hmax_i(I v) {
+        const __m128i four = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+        const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
+        return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
+    }
+    static void store_i8(int8_t* p, I a, I b, I c, I d) {
+        // The packs work within 128-bit halves and leave the groups of 4 bytes as a0 b0 c0 d0 a1 b1 c1 d1.
+        const I packed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+        const I ordered = _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), ordered);
+    }
+
+    // Bytes.
+    static B load_b(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+    static B load_rows(const uint8_t* p, int64_t) { return load_b(p); }
+    static F load_halves(const uint8_t* p, int64_t) { return load_f16(p); }
+    static void store_rows(float* p, F v) { store(p, v); }
+    static B broadcast4(const int8_t* p) {
+        int32_t four;
+        __builtin_memcpy(&four, p, sizeof four);
+        return _mm256_set1_epi32(four);
+    }
+    static B low_nibbles(B v) { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
+    static B high_nibbles(B v) { return low_nibbles(_mm256_srli_epi16(v, 4)); }
+    // 16 bytes to the 32 numbers of a Q4 block in order.
+    static B expand_nibbles(const uint8_t* p) {
+        const __m128i v = load_128(p);
+        return low_nibbles(_mm256_inserti128_si256(_mm256_castsi128_si256(v), _mm_srli_epi16(v, 4), 1));
+    }
+
+  private:
+    static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+    static __m128i load_64(const uint8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
+};
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd

@@ -1,0 +1,128 @@
+#pragma once
+
+#include "plait/backends/cpu/simd/exp-inl.h"
+#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/backends/cpu/simd/partial-inl.h"
+
+// Kernels over rows of floats: elementwise ones, reductions in an order fixed by n, and norms made of both.
+// The end of a row goes through the same vector code, padded.
+namespace plait::backends::cpu::simd {
+namespace {
+
+template <class O, class Fn>
+void map(const float* x, float* out, int64_t n, const Fn& fn) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) O::store(out + i, fn(O::load(x + i)));
+    if (i < n) store_partial<O>(out + i, n - i, fn(load_partial<O>(x + i, n - i)));
+}
+
+template <class O, class Fn>
+void map2(const float* a, const float* b, float* out, int64_t n, const Fn& fn) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) O::store(out + i, fn(O::load(a + i), O::load(b + i)));
+    if (i < n)
+        store_partial<O>(out + i, n - i, fn(load_partial<O>(a + i, n - i), load_partial<O>(b + i, n - i)));
+}
+
+// sum of fn(x[i]): 4 vectors of partial sums take turns. `neutral` is an element for which fn gives 0.
+template <class O, class Fn>
+float sum_of(const float* x, int64_t n, float neutral, const Fn& fn) {
+    typename O::F sum[4] = {O::zero(), O::zero(), O::zero(), O::zero()};
+    int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+#pragma GCC unroll 4
+        for (int part = 0; part < 4; ++part) sum[part] = O::add(sum[part], fn(O::load(x + i + 8 * part)));
+    }
+    for (int part = 0; i < n; ++part, i += 8) {
+        const int64_t left = n - i < 8 ? n - i : 8;
+        sum[part] = O::add(sum[part], fn(load_partial<O>(x + i, left, neutral)));
+    }
+    return O::hsum(O::add(O::add(sum[0], sum[1]), O::add(sum[2], sum[3])));
+}
+
+template <class O>
+void add(const float* a, const float* b, float* out, int64_t n) {
+    map2<O>(a, b, out, n, [](typename O::F u, typename O::F v) { return O::add(u, v); });
+}
+
+template <class O>
+void silu_row(const float* x, float* out, int64_t n) {
+    map<O>(x, out, n, [](typename O::F v) { return silu<O>(v); });
+}
+
+template <class O>
+void gelu_tanh_row(const float* x, float* out, int64_t n) {
+    map<O>(x, out, n, [](typename O::F v) { return gelu_tanh<O>(v); });
+}
+
+template <class O>
+void silu_mul(const float* gate, const float* up, float* out, int64_t n) {
+    map2<O>(gate, up, out, n, [](typename O::F g, typename O::F u) { return O::mul(silu<O>(g), u); });
+}
+
+template <class O>
+void gelu_tanh_mul(const float* gate, const float* up, float* out, int64_t n) {
+    map2<O>(gate, up, out, n, [](typename O::F g, typename O::F u) { return O::mul(gelu_tanh<O>(g), u); });
+}
+
+template <class O>
+void scale(float* x, int64_t n, float factor) {
+    map<O>(x, x, n, [&](typename O::F v) { return O::mul(v, O::set(factor)); });
+}
+
+constexpr float kMinusInfinity = -__builtin_inff();
+
+template <class O>
+float max(const float* x, int64_t n) {
+    typename O::F largest =
+        O::set(kMinusInfinity);  // never NaN, as O::max gives its second operand for a NaN
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) largest = O::max(O::load(x + i), largest);
+    if (i < n) largest = O::max(load_partial<O>(x + i, n - i, kMinusInfinity), largest);
+    return O::hmax(largest);
+}
+
+template <class O>
+float exp_sum(float* x, int64_t n, float shift) {
+    const typename O::F base = O::set(shift == kMinusInfinity ? 0.0f : shift);
+    typename O::F sum = O::zero();
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const typename O::F e = exp<O>(O::sub(O::load(x + i), base));
+        O::store(x + i, e);
+        sum = O::add(sum, e);
+    }
+    if (i < n) {
+        const typename O::F e = exp<O>(O::sub(load_partial<O>(x + i, n - i, kMinusInfinity), base));
+        store_partial<O>(x + i, n - i, e);
+        sum = O::add(sum, e);
+    }
+    return O::hsum(sum);
+}
+
+template <class O>
+void rms_norm(const NormArgs& a) {
+    using F = typename O::F;
+    const float squares = sum_of<O>(a.x, a.n, 0.0f, [](F v) { return O::mul(v, v); });
+    const F factor = O::set(1.0f / O::sqrt(squares / static_cast<float>(a.n) + a.epsilon));
+    map2<O>(a.x, a.weight, a.out, a.n, [&](F v, F w) { return O::mul(O::mul(v, factor), w); });
+}
+
+template <class O>
+void layer_norm(const NormArgs& a) {
+    using F = typename O::F;
+    const auto count = static_cast<float>(a.n);
+    const float mean = sum_of<O>(a.x, a.n, 0.0f, [](F v) { return v; }) / count;
+    const F centre = O::set(mean);
+    const float squares = sum_of<O>(a.x, a.n, mean, [&](F v) {
+        const F distance = O::sub(v, centre);
+        return O::mul(distance, distance);
+    });
+    const F factor = O::set(1.0f / O::sqrt(squares / count + a.epsilon));
+    map2<O>(a.x, a.weight, a.out, a.n,
+            [&](F v, F w) { return O::mul(O::mul(O::sub(v, centre), factor), w); });
+    add<O>(a.out, a.bias, a.out, a.n);
+}
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd

@@ -1,0 +1,79 @@
+#include "plait/backends/cpu/simd/select.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "plait/backends/cpu/simd/levels.h"
+#include "plait/base/ensure.h"
+#include "plait/base/error.h"
+
+namespace plait::backends::cpu::simd {
+namespace {
+
+// Names of the built levels for which `wanted` holds: "scalar, avx2".
+template <class Wanted>
+std::string names(Wanted wanted) {
+    std::string out;
+    for (const LevelRow& row : built_levels()) {
+        if (!wanted(row)) continue;
+        if (!out.empty()) out += ", ";
+        out += name(row.level);
+    }
+    return out;
+}
+
+const LevelRow* find(SimdLevel level) {
+    const auto levels = built_levels();
+    const auto found = std::ranges::find(levels, level, &LevelRow::level);
+    return found == levels.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const char* name(SimdLevel level) {
+    switch (level) {
+        case SimdLevel::scalar:
+            return "scalar";
+        case SimdLevel::avx2:
+            return "avx2";
+        case SimdLevel::avxvnni:
+            return "avxvnni";
+        case SimdLevel::avx512vnni:
+            return "avx512vnni";
+    }
+    ENSURE(false, "a SimdLevel outside its enumerators");
+}
+
+SimdLevel parse_level(std::string_view text) {
+    if (text == "best") return best_level();
+    for (const LevelRow& row : built_levels())
+        if (text == name(row.level)) return row.level;
+    throw Error(fmt::format("--simd: this build has kernels for {}, not for '{}'",
+                            names([](const LevelRow&) { return true; }), text));
+}
+
+bool has_level(SimdLevel level) {
+    const LevelRow* row = find(level);
+    return row != nullptr && row->runs_on(probe_cpu().features);
+}
+
+SimdLevel best_level() {
+    const CpuFeatures features = probe_cpu().features;
+    SimdLevel best = SimdLevel::scalar;
+    for (const LevelRow& row : built_levels())
+        if (row.runs_on(features)) best = row.level;
+    return best;
+}
+
+const KernelTable& kernels(SimdLevel level) {
+    const CpuInfo cpu = probe_cpu();
+    const LevelRow* row = find(level);
+    if (row == nullptr || !row->runs_on(cpu.features))
+        throw Error(fmt::format("--simd {}: this processor ({}) can run only {}", name(level), cpu.name,
+                                names([&](const LevelRow& other) { return other.runs_on(cpu.features); })));
+    return row->kernels();
+}
+
+}  // namespace plait::backends::cpu::simd

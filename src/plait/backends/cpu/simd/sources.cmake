@@ -1,0 +1,24 @@
+# The kernels: CPU_SIMD_SOURCES for the room's SOURCES, CPU_SIMD_TESTS for its TESTS, and the instruction-set flags,
+# which touch exactly the kernels_<isa>.cpp files. To be included before plait_room(). Needs LINK fmt::fmt.
+set(CPU_SIMD_SOURCES simd/kernels_scalar.cpp simd/pack_x8.cpp simd/select.cpp)
+set(CPU_SIMD_TESTS simd/kernels_test.cpp simd/pack_x8_test.cpp simd/select_test.cpp)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_avx2.cpp simd/kernels_avxvnni.cpp
+                                 simd/kernels_avx512vnni.cpp)
+    set(avx2 -mavx2 -mfma -mf16c)
+    set_source_files_properties(simd/kernels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
+    set_source_files_properties(simd/kernels_avxvnni.cpp PROPERTIES COMPILE_OPTIONS "${avx2};-mavxvnni")
+    # GCC 12 warns of its own _mm512_undefined_*() (GCC bug 105593).
+    set_source_files_properties(simd/kernels_avx512vnni.cpp PROPERTIES COMPILE_OPTIONS
+                                "${avx2};-mavx512bw;-mavx512vl;-mavx512vnni;-Wno-maybe-uninitialized")
+    if(PLAIT_TESTS)
+        # A weak symbol in one of these objects could become everybody's copy of an inline function.
+        add_test(NAME backends_cpu.weak_symbols
+                 COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/check_weak_symbols.py ${CMAKE_NM}
+                         kernels_avx2 kernels_avxvnni kernels_avx512vnni -- $<TARGET_OBJECTS:plait_backends_cpu>
+                 COMMAND_EXPAND_LISTS)
+    endif()
+else()
+    list(APPEND CPU_SIMD_SOURCES simd/levels_portable.cpp)
+endif()

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "plait/backends/cpu/simd/kernel_table.h"
+
+// One table per instruction set, each defined in kernels_<isa>.cpp. Calling a kernel of a table needs the
+// instruction set; taking the table does not.
+namespace plait::backends::cpu::simd {
+
+const KernelTable& kernels_scalar();
+const KernelTable& kernels_avx2();
+const KernelTable& kernels_avxvnni();
+const KernelTable& kernels_avx512vnni();
+
+}  // namespace plait::backends::cpu::simd
