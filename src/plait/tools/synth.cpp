@@ -1,0 +1,235 @@
+#include "plait/tools/synth.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "plait/base/checked.h"
+#include "plait/base/error.h"
+#include "plait/base/progress.h"
+#include "plait/base/quote.h"
+#include "plait/dtype/dtype.h"
+#include "plait/gguf/writer.h"
+#include "plait/tools/synth_arch.h"
+#include "plait/tools/synth_vocabulary.h"
+
+namespace plait::tools {
+namespace {
+
+// --- types
+
+struct FileType {
+    dtype::DType type;
+    uint32_t number;
+};
+
+// Formats weights can be stored in, with the number that `general.file_type` has for a file mostly of that
+// type (llama_ftype in llama.h).
+constexpr FileType kFileTypes[] = {
+    {dtype::DType::F32, 0},  {dtype::DType::F16, 1},  {dtype::DType::BF16, 32},
+    {dtype::DType::Q4_0, 2}, {dtype::DType::Q4_1, 3}, {dtype::DType::Q8_0, 7},
+};
+
+FileType parse_type(std::string_view name) {
+    const dtype::DTypeInfo* wanted = dtype::find_name(name);
+    std::string known;
+    for (const FileType& row : kFileTypes) {
+        if (wanted && wanted->type == row.type) return row;
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", dtype::info(row.type).name);
+    }
+    throw Error(fmt::format("synth cannot store weights as {}; expected one of {}", quote(name), known));
+}
+
+// --- random weights
+
+// SplitMix64 (Steele, Lea, Flood 2014): a counter and a mixing function, so any row can start anywhere.
+class Random {
+  public:
+    explicit Random(uint64_t seed) : state_(seed) {}
+
+    uint64_t next() {
+        state_ += 0x9e3779b97f4a7c15;
+        uint64_t z = state_;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return z ^ (z >> 31);
+    }
+
+  private:
+    uint64_t state_;
+};
+
+// FNV-1a.
+uint64_t hash(std::string_view text) {
+    uint64_t h = 0xcbf29ce484222325;
+    for (const char c : text) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    return h;
+}
+
+struct Distribution {
+    float mean;
+    float deviation;
+};
+
+// Uniform, four values from each number drawn: the shape of the distribution matters to nobody, the time to
+// everyone.
+void fill_row(std::span<float> row, uint64_t seed, Distribution distribution) {
+    const float step = distribution.deviation * std::sqrt(3.0f) / 32768;
+    Random random(seed);
+    uint64_t bits = 0;
+    for (size_t i = 0; i < row.size(); ++i) {
+        if (i % 4 == 0) bits = random.next();
+        row[i] = distribution.mean + static_cast<float>(static_cast<int16_t>(bits)) * step;
+        bits >>= 16;
+    }
+}
+
+Distribution distribution_of(SynthFill fill, int64_t columns) {
+    switch (fill) {
+        case SynthFill::matrix:
+            return {0, 1 / std::sqrt(static_cast<float>(columns))};
+        case SynthFill::norm:
+            return {1, 0.05f};
+        case SynthFill::bias:
+            return {0, 0.02f};
+    }
+    return {};
+}
+
+// --- tensors
+
+struct Planned {
+    std::string name;
+    dtype::DType type;
+    std::vector<int64_t> shape;
+    int64_t rows;
+    int64_t columns;
+    SynthFill fill;
+};
+
+Planned plan_tensor(const SynthTensor& tensor, std::string name, const SynthSize& size,
+                    dtype::DType weight_type) {
+    Planned planned{.name = std::move(name),
+                    .type = tensor.typed ? weight_type : dtype::DType::F32,
+                    .rows = 1,
+                    .fill = tensor.fill};
+    for (const SynthDim dim : tensor.shape)
+        if (dim != SynthDim::none) planned.shape.push_back(synth_extent(dim, size));
+    planned.columns = planned.shape.back();
+    for (size_t i = 0; i + 1 < planned.shape.size(); ++i)
+        planned.rows = mul_or_throw(planned.rows, planned.shape[i], planned.name);
+    const dtype::DTypeInfo& format = dtype::info(planned.type);
+    if (planned.columns % format.block_elements != 0)
+        throw Error(fmt::format(
+            "{} has rows of {}, which is not a multiple of the {} weights in a block of {}; choose "
+            "another size, or a type without blocks such as F16",
+            planned.name, planned.columns, format.block_elements, format.name));
+    return planned;
+}
+
+std::vector<Planned> plan_tensors(const SynthArch& arch, const SynthSize& size, dtype::DType type) {
+    std::vector<Planned> all;
+    const auto add = [&](bool per_layer, const std::string& prefix) {
+        for (const SynthTensor& tensor : arch.tensors)
+            if (tensor.per_layer == per_layer && tensor.condition(size))
+                all.push_back(plan_tensor(tensor, prefix + std::string(tensor.name), size, type));
+    };
+    add(false, "");
+    for (int64_t layer = 0; layer < size.layers; ++layer) add(true, fmt::format("blk.{}.", layer));
+    return all;
+}
+
+int64_t count_parameters(const std::vector<Planned>& tensors) {
+    int64_t sum = 0;
+    for (const Planned& tensor : tensors)
+        sum = add_or_throw(sum, mul_or_throw(tensor.rows, tensor.columns, tensor.name), tensor.name);
+    return sum;
+}
+
+// --- writing
+
+// Gives the tensor's bytes, row by row; every row has a seed of its own.
+void generate(const Planned& tensor, uint64_t seed, const std::function<void()>& row_done,
+              const gguf::Writer::Sink& out) {
+    const dtype::DTypeInfo& format = dtype::info(tensor.type);
+    const Distribution distribution = distribution_of(tensor.fill, tensor.columns);
+    Random row_seeds(seed ^ hash(tensor.name));
+    std::vector<float> values(static_cast<size_t>(tensor.columns));
+    std::vector<std::byte> encoded(static_cast<size_t>(dtype::row_bytes(tensor.type, tensor.columns)));
+    for (int64_t row = 0; row < tensor.rows; ++row) {
+        fill_row(values, row_seeds.next(), distribution);
+        format.encode(values.data(), encoded.data(), tensor.columns);
+        out(encoded);
+        row_done();
+    }
+}
+
+void set_metadata(gguf::Writer& writer, const SynthArch& arch, const SynthSize& size, const FileType& type) {
+    writer.set("general.architecture", arch.name);
+    writer.set("general.type", "model");
+    writer.set("general.name", "random weights");
+    for (const SynthCount& count : arch.counts)
+        if (count.condition(size))
+            writer.set(fmt::format("{}.{}", arch.name, count.key), static_cast<uint32_t>(size.*count.value));
+    for (const SynthNumber& number : arch.numbers)
+        writer.set(fmt::format("{}.{}", arch.name, number.key), number.value);
+    writer.set("general.quantization_version", uint32_t{2});
+    writer.set("general.file_type", type.number);
+}
+
+void set_tokenizer(gguf::Writer& writer, const SynthVocabulary& vocabulary) {
+    writer.set("tokenizer.ggml.model", "gpt2");
+    writer.set("tokenizer.ggml.pre", "gpt-2");
+    writer.set_strings("tokenizer.ggml.tokens", vocabulary.tokens);
+    writer.set_array<int32_t>("tokenizer.ggml.token_type", vocabulary.types);
+    writer.set_strings("tokenizer.ggml.merges", vocabulary.merges);
+    writer.set("tokenizer.ggml.bos_token_id", vocabulary.bos);
+    writer.set("tokenizer.ggml.eos_token_id", vocabulary.eos);
+}
+
+void write_file(gguf::Writer& writer, const std::vector<Planned>& tensors, const SynthOptions& options) {
+    Progress progress("writing weights");
+    uint64_t done = 0;
+    uint64_t total = 0;
+    for (const Planned& tensor : tensors) {
+        total += static_cast<uint64_t>(tensor.rows * tensor.columns);
+        const auto row_done = [&] { progress.update(done += static_cast<uint64_t>(tensor.columns), total); };
+        writer.add({tensor.name, tensor.type, tensor.shape, [&, row_done](const gguf::Writer::Sink& out) {
+                        generate(tensor, options.seed, row_done, out);
+                    }});
+    }
+    writer.write(options.out);
+}
+
+std::string spelling_note(const SynthVocabulary& vocabulary) {
+    if (vocabulary.bytes == 256) return {};
+    return fmt::format(
+        "the vocabulary holds {} of the 256 bytes, so only text made of those can be spelled; 258 "
+        "tokens spell any",
+        vocabulary.bytes);
+}
+
+}  // namespace
+
+SynthResult synth(const SynthOptions& options) {
+    const SynthArch& arch = find_synth_arch(options.arch);
+    const SynthSize size = parse_synth_size(options.arch, options.size);
+    const FileType type = parse_type(options.type);
+    const std::vector<Planned> tensors = plan_tensors(arch, size, type.type);
+    const int64_t parameters = count_parameters(tensors);
+    const SynthVocabulary vocabulary = synth_vocabulary(size.vocab);
+
+    gguf::Writer writer;
+    set_metadata(writer, arch, size, type);
+    set_tokenizer(writer, vocabulary);
+    write_file(writer, tensors, options);
+    return {.size = size,
+            .parameters = parameters,
+            .bytes = std::filesystem::file_size(options.out),
+            .note = spelling_note(vocabulary)};
+}
+
+}  // namespace plait::tools
