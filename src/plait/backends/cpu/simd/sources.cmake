@@ -1,7 +1,7 @@
 # The kernels: CPU_SIMD_SOURCES for the room's SOURCES, CPU_SIMD_TESTS for its TESTS, and the instruction-set flags,
 # which touch exactly the kernels_<isa>.cpp files. To be included before plait_room(). Needs LINK fmt::fmt.
 set(CPU_SIMD_SOURCES simd/kernels_scalar.cpp simd/pack_x8.cpp simd/select.cpp)
-set(CPU_SIMD_TESTS simd/kernels_test.cpp simd/pack_x8_test.cpp simd/select_test.cpp)
+set(CPU_SIMD_TESTS simd/matmul_test.cpp simd/pack_x8_test.cpp simd/rows_test.cpp simd/select_test.cpp)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_avx2.cpp simd/kernels_avxvnni.cpp

@@ -1,0 +1,414 @@
+// The matmul kernels of every level against sums in double precision, and against themselves: the same bits
+// for any tiling.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plait/backends/cpu/simd/pack_x8.h"
+#include "plait/backends/cpu/simd/test_support.h"
+
+namespace plait::backends::cpu::simd {
+namespace {
+
+using dtype::DType;
+using test::kInf;
+using test::kNan;
+using test::Rows;
+
+constexpr float kCanary = -12345.0f;
+constexpr DType kAllTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
+constexpr DType kBlockTypes[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1};
+
+MatmulFn f32_kernel(const KernelTable& table, DType type) {
+    switch (type) {
+        case DType::F32:
+            return table.matmul_f32.f32;
+        case DType::F16:
+            return table.matmul_f32.f16;
+        case DType::BF16:
+            return table.matmul_f32.bf16;
+        case DType::Q8_0:
+            return table.matmul_f32.q8_0;
+        case DType::Q4_0:
+            return table.matmul_f32.q4_0;
+        case DType::Q4_1:
+            return table.matmul_f32.q4_1;
+        case DType::I32:
+            return nullptr;
+    }
+    return nullptr;
+}
+
+template <class Kernels>
+MatmulFn block_kernel(const Kernels& table, DType type) {
+    if (type == DType::Q8_0) return table.q8_0;
+    return type == DType::Q4_0 ? table.q4_0 : table.q4_1;
+}
+
+std::vector<uint8_t> packed(const Rows& w) {
+    std::vector<uint8_t> out(static_cast<size_t>(packed_rows(w.rows) * w.row_bytes), 0xEE);
+    const PackArgs args{w.bytes.data(), w.row_bytes, out.data(), w.rows, w.stored};
+    if (w.type == DType::Q8_0) pack_q8_0_x8(args);
+    if (w.type == DType::Q4_0) pack_q4_0_x8(args);
+    if (w.type == DType::Q4_1) pack_q4_1_x8(args);
+    return out;
+}
+
+// Activations of one kind: floats, or blocks quantised from them together with the values the blocks hold.
+struct Activations {
+    int64_t tokens, k;
+    std::vector<float> values;
+    std::vector<ActBlock> blocks;
+
+    Activations(int64_t n_tokens, int64_t n, uint32_t seed)
+        : tokens(n_tokens), k(n), values(test::random_floats(seed, n_tokens * n)) {}
+
+    void quantise(const KernelTable& table) {
+        blocks.resize(static_cast<size_t>(tokens * k / 32));
+        table.quantise(values.data(), blocks.data(), tokens * k);
+        take_values();
+    }
+    void take_values() {
+        for (size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<float>(blocks[i / 32].q[i % 32]) * blocks[i / 32].d;
+    }
+    float at(int64_t token, int64_t i) const { return values[static_cast<size_t>(token * k + i)]; }
+};
+
+// A product as a kernel is asked for it; `weights` in whatever layout it takes.
+struct Product {
+    MatmulFn kernel;
+    const uint8_t* weights;
+    int64_t row_bytes;
+    const void* activations;
+    int64_t activation_bytes;
+    int64_t rows, tokens, k;
+
+    // out is tokens x (rows + 1), the last column must stay as it was.
+    void run(std::vector<float>& out, int64_t row, int64_t n_rows, int64_t token, int64_t n_tokens) const {
+        const int64_t stride = rows + 1;
+        kernel({.weights = weights + row * row_bytes,
+                .row_bytes = row_bytes,
+                .activations = static_cast<const uint8_t*>(activations) + token * activation_bytes,
+                .activation_bytes = activation_bytes,
+                .out = out.data() + token * stride + row,
+                .out_stride = stride,
+                .rows = n_rows,
+                .tokens = n_tokens,
+                .k = k});
+    }
+    std::vector<float> blank() const {
+        return std::vector<float>(static_cast<size_t>(tokens * (rows + 1)), kCanary);
+    }
+    std::vector<float> whole() const {
+        std::vector<float> out = blank();
+        run(out, 0, rows, 0, tokens);
+        return out;
+    }
+    std::vector<float> in_tiles(int64_t tile_rows, int64_t tile_tokens) const {
+        std::vector<float> out = blank();
+        for (int64_t row = 0; row < rows; row += tile_rows)
+            for (int64_t token = 0; token < tokens; token += tile_tokens)
+                run(out, row, std::min(tile_rows, rows - row), token, std::min(tile_tokens, tokens - token));
+        return out;
+    }
+};
+
+Product f32_product(const KernelTable& table, const Rows& w, const Activations& x) {
+    return {f32_kernel(table, w.type),
+            w.bytes.data(),
+            w.row_bytes,
+            x.values.data(),
+            x.k * 4,
+            w.rows,
+            x.tokens,
+            x.k};
+}
+
+Product q8_product(const KernelTable& table, const Rows& w, const Activations& x) {
+    return {block_kernel(table.matmul_q8, w.type), w.bytes.data(), w.row_bytes, x.blocks.data(),
+            x.k / 32 * int64_t{sizeof(ActBlock)},  w.rows,         x.tokens,    x.k};
+}
+
+Product x8_product(const KernelTable& table, const Rows& w, const std::vector<uint8_t>& packed_weights,
+                   const Activations& x) {
+    Product product = q8_product(table, w, x);
+    product.kernel = block_kernel(table.matmul_q8_x8, w.type);
+    product.weights = packed_weights.data();
+    return product;
+}
+
+// Every element within float rounding of the sum of its products, and the canaries alive.
+void expect_close(const std::vector<float>& found, const Rows& w, const Activations& x,
+                  const std::string& label) {
+    for (int64_t t = 0; t < x.tokens; ++t) {
+        for (int64_t r = 0; r < w.rows; ++r) {
+            double sum = 0, magnitude = 0;
+            for (int64_t i = 0; i < x.k; ++i) {
+                const double product = static_cast<double>(w.at(r, i)) * x.at(t, i);
+                sum += product;
+                magnitude += std::fabs(product);
+            }
+            // Q4_0 and Q4_1 may cancel a large offset, which counts as magnitude too.
+            ASSERT_NEAR(found[t * (w.rows + 1) + r], sum, 2e-6 * (magnitude + 10))
+                << label << " " << t << "," << r;
+        }
+        ASSERT_EQ(found[t * (w.rows + 1) + w.rows], kCanary) << label;
+    }
+}
+
+std::string label_of(DType type, int64_t rows, int64_t tokens, int64_t k) {
+    return std::string(dtype::info(type).name) + " rows " + std::to_string(rows) + " tokens " +
+           std::to_string(tokens) + " k " + std::to_string(k);
+}
+
+class MatmulTest : public test::LevelTest {};
+INSTANTIATE_TEST_SUITE_P(Levels, MatmulTest, testing::ValuesIn(test::levels_here()), test::level_name);
+
+TEST_P(MatmulTest, F32ActivationsMatchDoublePrecision) {
+    uint32_t seed = 1;
+    for (const DType type : kAllTypes) {
+        for (const int64_t k : {1, 7, 8, 9, 31, 32, 33, 47, 64, 300}) {
+            for (const auto& [rows, tokens] : {std::pair{1, 1}, {9, 1}, {7, 3}, {5, 4}, {4, 17}}) {
+                const Rows w(type, rows, k, ++seed);
+                const Activations x(tokens, k, ++seed);
+                expect_close(f32_product(k_, w, x).whole(), w, x, label_of(type, rows, tokens, k));
+            }
+        }
+    }
+}
+
+// With a single one among zeros the product is the weight itself: bit for bit what the format's decoder
+// gives.
+TEST_P(MatmulTest, F32ActivationsSeeExactWeights) {
+    for (const DType type : kAllTypes) {
+        const int64_t k = 77;
+        const Rows w(type, 3, k, 5, 40.0f);
+        Activations x(k, k, 6);
+        for (int64_t t = 0; t < k; ++t)
+            for (int64_t i = 0; i < k; ++i) x.values[t * k + i] = t == i ? 1.0f : 0.0f;
+        const std::vector<float> found = f32_product(k_, w, x).whole();
+        for (int64_t t = 0; t < k; ++t)
+            for (int64_t r = 0; r < w.rows; ++r)
+                ASSERT_EQ(found[t * (w.rows + 1) + r], w.at(r, t))
+                    << dtype::info(type).name << " " << r << "," << t;
+    }
+}
+
+TEST_P(MatmulTest, QuantisedActivationsMatchDoublePrecision) {
+    uint32_t seed = 100;
+    for (const DType type : kBlockTypes) {
+        for (const int64_t k : {32, 64, 96, 320}) {
+            for (const auto& [rows, tokens] :
+                 {std::pair{1, 1}, {7, 2}, {8, 1}, {9, 3}, {16, 5}, {33, 1}, {40, 8}, {41, 1}, {17, 17}}) {
+                const Rows w(type, rows, k, ++seed);
+                Activations x(tokens, k, ++seed);
+                x.quantise(k_);
+                const std::string label = label_of(type, rows, tokens, k);
+                expect_close(q8_product(k_, w, x).whole(), w, x, label);
+                expect_close(x8_product(k_, w, packed(w), x).whole(), w, x, "packed " + label);
+            }
+        }
+    }
+}
+
+// The law of bits: whatever is computed together, an element is the same.
+TEST_P(MatmulTest, TilingChangesNoBit) {
+    const int64_t rows = 43, tokens = 17, k = 160;
+    Activations x(tokens, k, 201);
+    const auto check = [&](const Product& product, const char* label,
+                           std::initializer_list<int64_t> row_tiles) {
+        const std::vector<float> whole = product.whole();
+        ASSERT_NE(whole[0], whole[1]) << label;
+        for (const int64_t tile_rows : row_tiles)
+            for (const int64_t tile_tokens : {1, 2, 3, 4, 5, 7, 8, 17})
+                ASSERT_TRUE(test::same_bits(product.in_tiles(tile_rows, tile_tokens), whole))
+                    << label << " " << tile_rows << "x" << tile_tokens;
+    };
+    for (const DType type : kAllTypes) {
+        const Rows w(type, rows, k, 202);
+        check(f32_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
+    }
+    x.quantise(k_);
+    for (const DType type : kBlockTypes) {
+        const Rows w(type, rows, k, 203);
+        check(q8_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
+        const std::vector<uint8_t> packed_weights = packed(w);
+        check(x8_product(k_, w, packed_weights, x), dtype::info(type).name, {8, 16, 24, 32, 40, 43});
+    }
+}
+
+// Codes at the ends of their range with activations of +-127: nothing may saturate. All products are
+// integers, so the result is exact.
+TEST_P(MatmulTest, ExtremeCodesDoNotSaturate) {
+    const int64_t rows = 19, k = 64;
+    for (const DType type : kBlockTypes) {
+        for (const int code : {0x00, 0xFF, 0x7F, 0x80}) {
+            Rows w(type, rows, k, 300);
+            const int64_t block_bytes = dtype::info(type).block_bytes;
+            for (size_t i = 0; i < w.bytes.size(); ++i) {
+                const auto offset = static_cast<int64_t>(i) % block_bytes;
+                const int head = type == DType::Q4_1 ? 4 : 2;
+                w.bytes[i] = offset >= head ? static_cast<uint8_t>(code)
+                             : offset % 2   ? 0x3C
+                                            : 0x00;  // halves of 1
+            }
+            w.decode();
+            for (const int pattern : {0, 1, 2}) {
+                Activations x(9, k, 301);
+                x.quantise(k_);
+                for (ActBlock& block : x.blocks) {
+                    block.d = 1.0f;
+                    block.sum = 0;
+                    for (int j = 0; j < 32; ++j) {
+                        block.q[j] = static_cast<int8_t>(pattern == 0   ? 127
+                                                         : pattern == 1 ? -127
+                                                         : j % 2        ? 127
+                                                                        : -127);
+                        block.sum += block.q[j];
+                    }
+                }
+                x.take_values();
+                double expected = 0;
+                for (int64_t i = 0; i < k; ++i) expected += static_cast<double>(w.at(0, i)) * x.at(0, i);
+                const std::vector<uint8_t> packed_weights = packed(w);
+                for (const Product& product : {q8_product(k_, w, x), x8_product(k_, w, packed_weights, x)}) {
+                    const std::vector<float> found = product.whole();
+                    for (int64_t t = 0; t < x.tokens; ++t)
+                        for (int64_t r = 0; r < rows; ++r)
+                            ASSERT_EQ(found[t * (rows + 1) + r], expected)
+                                << dtype::info(type).name << " code " << code << " pattern " << pattern;
+                }
+            }
+        }
+    }
+}
+
+TEST_P(MatmulTest, ZeroRowsAndZeroActivationsGiveZero) {
+    for (const DType type : kBlockTypes) {
+        Rows w(type, 11, 64, 400);
+        std::fill(w.bytes.begin(), w.bytes.end(), 0);
+        w.decode();
+        Activations x(3, 64, 401);
+        x.quantise(k_);
+        const auto zero_but_canaries = [&](const std::vector<float>& found) {
+            for (size_t i = 0; i < found.size(); ++i)
+                ASSERT_EQ(found[i], i % 12 == 11 ? kCanary : 0.0f) << dtype::info(type).name << " " << i;
+        };
+        zero_but_canaries(q8_product(k_, w, x).whole());
+        zero_but_canaries(x8_product(k_, w, packed(w), x).whole());
+        const Rows full(type, 11, 64, 402);
+        std::fill(x.values.begin(), x.values.end(), 0.0f);
+        x.quantise(k_);
+        zero_but_canaries(q8_product(k_, full, x).whole());
+        zero_but_canaries(x8_product(k_, full, packed(full), x).whole());
+        zero_but_canaries(f32_product(k_, full, x).whole());
+    }
+}
+
+TEST_P(MatmulTest, ANanActivationReachesItsTokenOnly) {
+    for (const DType type : kBlockTypes) {
+        const Rows w(type, 12, 96, 500);
+        Activations x(5, 96, 501);
+        x.values[2 * 96 + 40] = kNan;
+        x.quantise(k_);
+        const std::vector<uint8_t> packed_weights = packed(w);
+        for (const Product& product : {q8_product(k_, w, x), x8_product(k_, w, packed_weights, x)}) {
+            const std::vector<float> found = product.whole();
+            for (int64_t t = 0; t < 5; ++t)
+                for (int64_t r = 0; r < 12; ++r)
+                    ASSERT_EQ(std::isnan(found[t * 13 + r]), t == 2) << t << "," << r;
+        }
+    }
+}
+
+TEST_P(MatmulTest, NothingToDoWritesNothing) {
+    const Rows w(DType::Q4_0, 8, 32, 600);
+    Activations x(2, 32, 601);
+    const auto untouched = [](const Product& product) {
+        std::vector<float> out = product.blank();
+        product.run(out, 0, 0, 0, 2);
+        product.run(out, 0, 8, 0, 0);
+        return test::same_bits(out, product.blank());
+    };
+    EXPECT_TRUE(untouched(f32_product(k_, w, x)));
+    x.quantise(k_);
+    const std::vector<uint8_t> packed_weights = packed(w);
+    EXPECT_TRUE(untouched(q8_product(k_, w, x)));
+    EXPECT_TRUE(untouched(x8_product(k_, w, packed_weights, x)));
+}
+
+class QuantiseTest : public test::LevelTest {
+  protected:
+    ActBlock quantise_one(const std::vector<float>& values) {
+        ActBlock block;
+        k_.quantise(values.data(), &block, 32);
+        return block;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Levels, QuantiseTest, testing::ValuesIn(test::levels_here()), test::level_name);
+
+TEST_P(QuantiseTest, RoundsToNearestUnderTheLargestMagnitude) {
+    for (uint32_t seed = 0; seed < 200; ++seed) {
+        const float spread = std::ldexp(1.0f, static_cast<int>(seed) - 100);
+        const std::vector<float> values = test::random_floats(seed, 32, spread);
+        const ActBlock block = quantise_one(values);
+        float amax = 0;
+        for (const float value : values) amax = std::max(amax, std::fabs(value));
+        ASSERT_EQ(block.d, amax / 127.0f);
+        int sum = 0;
+        for (int j = 0; j < 32; ++j) {
+            ASSERT_LE(std::fabs(values[j] / static_cast<double>(block.d) - block.q[j]), 0.50001)
+                << seed << " " << j;
+            sum += block.q[j];
+        }
+        ASSERT_EQ(block.sum, sum);
+    }
+}
+
+TEST_P(QuantiseTest, IsTheSameOnEveryLevel) {
+    const std::vector<float> values = test::random_floats(700, 32 * 50, 3.0f);
+    std::vector<ActBlock> here(50), scalar(50);
+    k_.quantise(values.data(), here.data(), 32 * 50);
+    kernels(SimdLevel::scalar).quantise(values.data(), scalar.data(), 32 * 50);
+    EXPECT_EQ(std::memcmp(here.data(), scalar.data(), sizeof(ActBlock) * 50), 0);
+}
+
+TEST_P(QuantiseTest, TiesGoToEven) {
+    std::vector<float> values(32, 0.0f);
+    values[0] = -127.0f;
+    values[1] = 0.5f;
+    values[2] = 1.5f;
+    values[3] = -2.5f;
+    values[31] = 127.0f;
+    const ActBlock block = quantise_one(values);
+    EXPECT_EQ(block.q[0], -127);
+    EXPECT_EQ(block.q[1], 0);
+    EXPECT_EQ(block.q[2], 2);
+    EXPECT_EQ(block.q[3], -2);
+    EXPECT_EQ(block.q[31], 127);
+}
+
+TEST_P(QuantiseTest, ZeroTinyHugeAndBroken) {
+    for (const float tiny : {0.0f, -0.0f, 1e-45f, -1e-37f}) {
+        const ActBlock block = quantise_one(std::vector<float>(32, tiny));
+        EXPECT_EQ(block.d, 0.0f);
+        EXPECT_EQ(block.sum, 0);
+        for (const int8_t q : block.q) EXPECT_EQ(q, 0);
+    }
+    const ActBlock huge = quantise_one(std::vector<float>(32, -std::numeric_limits<float>::max()));
+    EXPECT_TRUE(std::isfinite(huge.d));
+    EXPECT_EQ(huge.sum, -127 * 32);
+    for (const float broken : {kNan, -kNan, kInf, -kInf}) {
+        std::vector<float> values(32, 1.0f);
+        values[17] = broken;
+        const ActBlock block = quantise_one(values);
+        EXPECT_TRUE(std::isnan(block.d));
+        EXPECT_EQ(block.sum, 0);
+        for (const int8_t q : block.q) EXPECT_EQ(q, 0);
+    }
+    k_.quantise(nullptr, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd

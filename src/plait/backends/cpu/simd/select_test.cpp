@@ -1,0 +1,86 @@
+#include "plait/backends/cpu/simd/select.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plait/backends/cpu/simd/levels.h"
+#include "plait/base/error.h"
+
+namespace plait::backends::cpu::simd {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(auto call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Select, NamesParseBack) {
+    for (const LevelRow& row : built_levels()) EXPECT_EQ(parse_level(name(row.level)), row.level);
+    EXPECT_EQ(parse_level("best"), best_level());
+}
+
+TEST(Select, UnknownNamesSayWhatThereIs) {
+    for (const char* unknown : {"", "neon", "AVX2", "avx2 "}) {
+        const std::string error = error_of([&] { parse_level(unknown); });
+        EXPECT_THAT(error, HasSubstr("scalar"));
+        EXPECT_THAT(error, HasSubstr("not for '" + std::string(unknown) + "'"));
+    }
+}
+
+TEST(Select, TheBestLevelRunsHere) {
+    EXPECT_TRUE(has_level(SimdLevel::scalar));
+    EXPECT_TRUE(has_level(best_level()));
+    EXPECT_NE(kernels(best_level()).quantise, nullptr);
+}
+
+TEST(Select, AMissingLevelSaysWhatTheMachineHas) {
+    for (const LevelRow& row : built_levels()) {
+        if (has_level(row.level)) continue;
+        const std::string error = error_of([&] { kernels(row.level); });
+        EXPECT_THAT(error, HasSubstr(std::string("--simd ") + name(row.level)));
+        EXPECT_THAT(error, HasSubstr("scalar"));
+    }
+    const std::string error = error_of([] { kernels(static_cast<SimdLevel>(SimdLevel::scalar)); });
+    EXPECT_EQ(error, "no error");
+}
+
+// Each level needs all of its flags.
+TEST(Select, LevelsNeedTheirFlags) {
+    const CpuFeatures none;
+    CpuFeatures avx2 = none;
+    avx2.avx2 = avx2.fma = avx2.f16c = true;
+    CpuFeatures server = avx2;
+    server.avx512f = server.avx512bw = server.avx512vl = server.avx512vnni = true;
+    CpuFeatures without_vl = server;
+    without_vl.avx512vl = false;
+    CpuFeatures without_f16c = server;
+    without_f16c.f16c = false;
+    CpuFeatures client = avx2;
+    client.avxvnni = true;
+    const auto runs = [](SimdLevel level, const CpuFeatures& cpu) {
+        for (const LevelRow& row : built_levels())
+            if (row.level == level) return row.runs_on(cpu);
+        return false;
+    };
+    EXPECT_TRUE(runs(SimdLevel::scalar, none));
+    if (built_levels().size() == 1) GTEST_SKIP() << "a build with scalar kernels only";
+    EXPECT_FALSE(runs(SimdLevel::avx2, none));
+    EXPECT_TRUE(runs(SimdLevel::avx2, avx2));
+    EXPECT_FALSE(runs(SimdLevel::avxvnni, avx2));
+    EXPECT_TRUE(runs(SimdLevel::avxvnni, client));
+    EXPECT_FALSE(runs(SimdLevel::avx512vnni, client));
+    EXPECT_TRUE(runs(SimdLevel::avx512vnni, server));
+    EXPECT_FALSE(runs(SimdLevel::avx512vnni, without_vl));
+    EXPECT_FALSE(runs(SimdLevel::avx512vnni, without_f16c));
+}
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd
