@@ -1,8 +1,5 @@
 #include "plait/models/gpt2.h"
 
-#include <fmt/format.h>
-
-#include "plait/base/error.h"
 #include "plait/models/blocks/attention.h"
 #include "plait/models/blocks/ffn.h"
 #include "plait/models/blocks/norm.h"
@@ -70,13 +67,6 @@ Weights declare_weights(WeightTable& table, const Parameters& parameters) {
     return weights;
 }
 
-void check_context(const KeyReader& keys, int64_t trained, int64_t wanted) {
-    if (wanted <= trained) return;
-    throw Error(fmt::format(
-        "{}: expected a context of at most {} tokens, as many as the model has positions, found {}",
-        keys.file().source(), trained, wanted));
-}
-
 class Gpt2 final : public DeclaredModel {
   public:
     Gpt2(Declaration declaration, const Parameters& parameters, Weights weights)
@@ -122,7 +112,6 @@ class Gpt2 final : public DeclaredModel {
 std::unique_ptr<Model> load_gpt2(const gguf::File& file, const ModelOptions& options) {
     const KeyReader keys(file, "gpt2");
     const Parameters parameters = read_parameters(keys);
-    check_context(keys, parameters.size.context, options.context);
     WeightTable table(file, keys.architecture());
     Weights weights = declare_weights(table, parameters);
     Declaration declaration{

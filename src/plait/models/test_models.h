@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "plait/gguf/file.h"
+#include "plait/ir/tensor.h"
+#include "plait/models/model.h"
+
+// Small model files made in memory, to be spoiled one piece at a time. For this room's tests.
+namespace plait::models::test {
+
+using MetadataValue =
+    std::variant<int64_t, float, bool, std::string, std::vector<std::string>, std::vector<int32_t>>;
+
+struct RecipeTensor {
+    std::string name;
+    ir::Shape shape;
+    ir::DType type = ir::DType::F32;
+};
+
+// What goes into a file.
+struct Recipe {
+    std::map<std::string, MetadataValue> metadata;
+    std::vector<RecipeTensor> tensors;
+
+    RecipeTensor& tensor(std::string_view name);
+    void erase_tensor(std::string_view name);
+    void add_tensor(std::string name, const ir::Shape& shape) { tensors.push_back({std::move(name), shape}); }
+};
+
+// 2 layers, width 12, 6 query and 2 key/value heads of 4 and 3 features, inner width 10, vocabulary 7,
+// context 64.
+Recipe llama_recipe();
+// The same with 5 experts, 2 used.
+Recipe llama_moe_recipe();
+// 2 layers, width 12, 3 heads, inner width 10, vocabulary 7, context 16.
+Recipe gpt2_recipe();
+
+// A recipe's file, tensors all zeros.
+class RecipeFile {
+  public:
+    explicit RecipeFile(const Recipe& recipe);
+    RecipeFile(const RecipeFile&) = delete;
+    RecipeFile& operator=(const RecipeFile&) = delete;
+
+    const gguf::File& file() const { return file_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+    gguf::File file_;
+};
+
+inline constexpr ModelOptions kOptions{.context = 16};
+
+// The sentence with which loading is refused; empty if it is not.
+std::string refusal(const Recipe& recipe, const ModelOptions& options = kOptions);
+
+}  // namespace plait::models::test
