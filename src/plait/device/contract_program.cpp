@@ -248,6 +248,19 @@ TEST_P(DeviceContract, ManyStepsMayBeQueued) {
     }
 }
 
+// A later record moves an event's mark, but not what a former wait waits for.
+TEST_P(DeviceContract, AWaitKeepsToTheMarkItFound) {
+    Running running(device(), stream(), small_step());
+    const auto event = device().make_event();
+    stream().record(*event);
+    stream().wait(*event);
+    running.slot.run(stream(), running.stop);
+    stream().record(*event);
+    stream().synchronise();
+    EXPECT_TRUE(event->done());
+    running.expect_right(stream());
+}
+
 TEST_P(DeviceContract, TwoStreamsRunOneAfterTheOther) {
     Running running(device(), stream(), small_step());
     const auto other = device().make_stream();

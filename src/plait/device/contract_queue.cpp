@@ -65,18 +65,6 @@ TEST_P(DeviceContract, QueuesTakeAnyAmountOfWork) {
     EXPECT_EQ(read_now(stream(), buffers[0]), random_bytes(kSize, 1999));
 }
 
-TEST_P(DeviceContract, AStreamMayWaitForItself) {
-    const Buffers buffers(device(), 1);
-    const auto event = device().make_event();
-    stream().record(*event);
-    stream().wait(*event);
-    // Moves the mark behind the wait, which has to keep to the former one.
-    stream().write(buffers[0], random_bytes(kSize, 1));
-    stream().record(*event);
-    stream().synchronise();
-    EXPECT_TRUE(event->done());
-}
-
 TEST_P(DeviceContract, AWaitOrdersTwoStreams) {
     const Buffers buffers(device(), 2);
     const auto other = device().make_stream();

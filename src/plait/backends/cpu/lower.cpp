@@ -95,15 +95,9 @@ class Lowering {
     }
 
     void lower_node(const ir::Node& node) {
+        // What is shown to the host is a view as well.
+        if (ir::op_is_host_action(node.op)) return lower_host_action(node);
         if (ir::op_is_view(node.op)) return;
-        if (ir::op_is_host_action(node.op)) {
-            Draft draft;
-            draft.host_action = &node;
-            draft.work = {{storage_of(node.inputs[0])}, {}, true};
-            draft.step.inputs = {place_of(node.inputs[0])};
-            drafts_.push_back(std::move(draft));
-            return;
-        }
         const Kernel& kernel = choose_kernel(node);
         const int32_t quantised = kernel.activation == ActivationFormat::q8 ? quantise(node.inputs[0]) : -1;
         Draft draft;
@@ -119,6 +113,14 @@ class Lowering {
         }
         draft.quantised_storage = quantised;
         note_workspace(kernel, node);
+        drafts_.push_back(std::move(draft));
+    }
+
+    void lower_host_action(const ir::Node& node) {
+        Draft draft;
+        draft.host_action = &node;
+        draft.work = {{storage_of(node.inputs[0])}, {}, true};
+        draft.step.inputs = {place_of(node.inputs[0])};
         drafts_.push_back(std::move(draft));
     }
 

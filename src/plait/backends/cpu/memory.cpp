@@ -5,6 +5,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/base/memory_info.h"
 
 namespace plait::backends::cpu {
 namespace {
@@ -16,7 +17,8 @@ std::byte* map_pages(const std::string& device_name, size_t bytes) {
     void* memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        throw Error(fmt::format("{}: cannot reserve {} bytes of memory", device_name, bytes));
+        throw Error(fmt::format("{}: {} bytes of memory are wanted and {} are free", device_name, bytes,
+                                memory_info().available));
     }
     return static_cast<std::byte*>(memory);
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "plait/backends/cpu/packing.h"
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
@@ -54,16 +52,8 @@ void CpuStream::copy(const device::Region& from, const device::Region& to) {
     }
     device::check_region(device_name_.c_str(), "copy", from, to.bytes());
     device::check_region(device_name_.c_str(), "copy", to, from.bytes());
-    if (from.row_bytes != to.row_bytes) {
-        throw Error(fmt::format("{}: copy: pieces of {} and of {} bytes", device_name_, from.row_bytes,
-                                to.row_bytes));
-    }
     drain();
-    for (int64_t row = 0; row < from.rows; ++row) {
-        std::memmove(tensor_begin(to) + to.offset + row * to.stride,
-                     tensor_begin(from) + from.offset + row * from.stride,
-                     static_cast<size_t>(from.row_bytes));
-    }
+    device::copy_pieces(tensor_begin(from), from, tensor_begin(to), to);
 }
 
 void CpuStream::run(device::BoundProgram& program, int segment, StopWord& stop) {
@@ -76,7 +66,11 @@ void CpuStream::record(device::Event& event) {
     mark.mark_ = pushed_;
 }
 
-void CpuStream::wait(device::Event& event) { push({.event = &event}); }
+void CpuStream::wait(device::Event& event) {
+    const auto* mark = dynamic_cast<const CpuEvent*>(&event);
+    if (mark == nullptr) return event.block();
+    if (mark->stream_ != nullptr) push({.awaited = mark->stream_, .mark = mark->mark_});
+}
 
 void CpuStream::synchronise() { drain(); }
 
@@ -92,7 +86,7 @@ void CpuStream::begin_next() {
     const Item& item = queue_[begun_ % kQueue];
     ++begun_;
     if (item.program == nullptr) {
-        item.event->block();
+        item.awaited->drain_to(item.mark);
     } else {
         runner_.start(*item.program, item.segment, *item.stop);
     }

@@ -37,18 +37,20 @@ class CpuStream : public device::Stream {
     void copy(const device::Region& from, const device::Region& to) override;
     void run(device::BoundProgram& program, int segment, StopWord& stop) override;
     void record(device::Event& event) override;
+    // An event of another kind of device is waited for here and now.
     void wait(device::Event& event) override;
     void synchronise() override;
 
   private:
     friend class CpuEvent;
 
-    // A run, or (with a null program) a wait for an event.
+    // A run, or (with a null program) a wait for what an event marked when wait() was called.
     struct Item {
         CpuBoundProgram* program = nullptr;
         int segment = 0;
         StopWord* stop = nullptr;
-        device::Event* event = nullptr;
+        CpuStream* awaited = nullptr;
+        uint64_t mark = 0;
     };
     // More than any step queues; a full queue is drained, so the number is no limit on callers.
     static constexpr uint64_t kQueue = 64;
