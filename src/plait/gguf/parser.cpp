@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
+#include "plait/base/checked.h"
 #include "plait/base/error.h"
 #include "plait/base/quote.h"
 #include "plait/gguf/cursor.h"
@@ -180,12 +182,12 @@ void read_dims(Cursor& cursor, Tensor& tensor) {
         cursor.fail(fmt::format("it has {} dimensions, expected 1 to {}", rank, kMaxDimensions));
     tensor.rank = static_cast<int>(rank);
     tensor.dims.fill(1);
-    int64_t elements = 1;
+    std::optional<int64_t> elements = 1;
     for (int i = tensor.rank - 1; i >= 0; --i) {  // the file lists the innermost first
         const auto dim = cursor.number<uint64_t>("dimension");
         if (dim == 0) cursor.fail("one of its dimensions is 0");
-        if (dim > std::numeric_limits<int64_t>::max() ||
-            __builtin_mul_overflow(elements, static_cast<int64_t>(dim), &elements))
+        if (std::in_range<int64_t>(dim)) elements = checked_mul(*elements, static_cast<int64_t>(dim));
+        if (!std::in_range<int64_t>(dim) || !elements)
             cursor.fail("its dimensions multiply to more elements than any file can hold");
         tensor.dims[i] = static_cast<int64_t>(dim);
     }
@@ -198,10 +200,9 @@ uint64_t data_bytes(const Cursor& cursor, const Tensor& tensor) {
         cursor.fail(fmt::format("its rows have {} elements, not a multiple of the {} in a block of {}", row,
                                 format.block_elements, format.name));
     const auto blocks = static_cast<uint64_t>(tensor.elements() / format.block_elements);
-    uint64_t bytes = 0;
-    if (__builtin_mul_overflow(blocks, static_cast<uint64_t>(format.block_bytes), &bytes))
-        cursor.fail("its dimensions multiply to more bytes than any file can hold");
-    return bytes;
+    const auto bytes = checked_mul(blocks, static_cast<uint64_t>(format.block_bytes));
+    if (!bytes) cursor.fail("its dimensions multiply to more bytes than any file can hold");
+    return *bytes;
 }
 
 // The tensors, whose data is not known before the data section's place is.

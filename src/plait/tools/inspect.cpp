@@ -41,7 +41,7 @@ int64_t parameters_of(const Totals& totals) {
     return sum;
 }
 
-// --- values, once for text and JSON: `show(x)` receives a bool, integer, double or string
+// --- values, once for text and JSON: `show(x)` receives a string, bool, integer or floating-point number
 
 template <class Show>
 auto visit_scalar(const gguf::Value& value, Show show) {
@@ -49,6 +49,7 @@ auto visit_scalar(const gguf::Value& value, Show show) {
     if (const auto truth = value.as<bool>()) return show(*truth);
     if (const auto number = value.as<int64_t>()) return show(*number);
     if (const auto number = value.as<uint64_t>()) return show(*number);
+    if (value.type() == gguf::ValueType::Float32) return show(*value.as<float>());  // 1e-05, not its double
     return show(*value.as<double>());
 }
 

@@ -42,7 +42,7 @@ class InspectTest : public ::testing::Test {
 TEST_F(InspectTest, TellsHeaderMetadataAndTotals) {
     writer_.set("general.architecture", "llama");
     writer_.set("llama.block_count", uint32_t{3});
-    writer_.set("llama.rope.freq_base", 10000.5f);
+    writer_.set("llama.attention.layer_norm_rms_epsilon", 1e-5f);
     writer_.set("tokenizer.ggml.add_bos_token", true);
     add_tensor("a.weight", dtype::DType::Q4_0, {2, 64}, 72);
     add_tensor("b.weight", dtype::DType::F32, {5}, 20);
@@ -51,7 +51,7 @@ TEST_F(InspectTest, TellsHeaderMetadataAndTotals) {
     EXPECT_THAT(text, HasSubstr("m.gguf: GGUF version 3"));
     EXPECT_THAT(text, HasSubstr("3 tensors, 139 parameters"));
     EXPECT_THAT(text, HasSubstr("'llama'"));
-    EXPECT_THAT(text, HasSubstr("10000.5"));
+    EXPECT_THAT(text, HasSubstr(" 1e-05\n"));
     EXPECT_THAT(text, HasSubstr("true"));
     EXPECT_THAT(text, HasSubstr("2 x 64"));
 }

@@ -15,6 +15,9 @@
 #include "plait/base/error.h"
 #include "plait/dtype/dtype.h"
 #include "plait/gguf/file.h"
+#include "plait/models/model.h"
+#include "plait/text/tokenizer.h"
+#include "plait/text/vocab_from_gguf.h"
 
 namespace plait::tools {
 namespace {
@@ -255,6 +258,23 @@ TEST_F(SynthTest, OddSizesWorkWithoutBlocks) {
         made({.size = "layers=1,width=30,heads=5,kv_heads=1,ffn=7,vocab=3,ctx=1", .type = "F32"});
     EXPECT_EQ(tensors_of(file).at("blk.0.ffn_down.weight"), "F32 30 7");
     EXPECT_EQ(file.metadata().strings("tokenizer.ggml.tokens").size(), 3u);
+}
+
+TEST_F(SynthTest, PlaitReadsWhatItMakes) {
+    const models::ModelOptions any{.context = 16};
+    for (const char* size : {"tiny", "experts=4,used=3", "head_dim=32,kv_heads=1"})
+        EXPECT_EQ(models::load_model(made({.size = size}), any)->summary().width, 256) << size;
+    EXPECT_EQ(models::load_model(made({.arch = "gpt2", .size = "tiny"}), any)->summary().layers, 2);
+}
+
+TEST_F(SynthTest, TheTokenizerSpellsAnyText) {
+    const gguf::File file = made({.size = "vocab=3000"});
+    const text::Tokenizer tokenizer(text::vocab_from_gguf(file));
+    const std::string anything = "Then the rain, 42 naïve cats\n\xff\t end.";
+    const std::vector<int32_t> ids = tokenizer.encode(anything);
+    EXPECT_EQ(tokenizer.decode(ids), anything);
+    EXPECT_LT(ids.size(), anything.size());  // merges apply
+    EXPECT_THAT(tokenizer.end_of_generation(), ::testing::Contains(2999));
 }
 
 TEST_F(SynthTest, TheTokenizerIsWritten) {
