@@ -45,17 +45,23 @@ std::unique_ptr<device::Device> make_sim(const DeviceText& text, const EngineOpt
 
 }  // namespace
 
-std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores) {
-    const std::string& list = options.devices;
-    if (list.find(',') != std::string::npos || list.find('*') != std::string::npos) {
+void check_devices(const std::string& devices) {
+    if (devices.find(',') != std::string::npos || devices.find('*') != std::string::npos) {
         throw Error(
             fmt::format("devices \"{}\": several devices cannot be plaited into one yet; name one of {}",
-                        list, kKnownDevices));
+                        devices, kKnownDevices));
     }
-    const DeviceText text = split(list);
-    if (text.kind == "cpu") return make_cpu(text, options, cores);
-    if (text.kind == "sim") return make_sim(text, options, cores);
-    throw Error(fmt::format("device \"{}\" is unknown; known are {}", list, kKnownDevices));
+    const DeviceText text = split(devices);
+    if (text.kind != "cpu" && text.kind != "sim") {
+        throw Error(fmt::format("device \"{}\" is unknown; known are {}", devices, kKnownDevices));
+    }
+    if (text.kind == "sim" && text.has_argument) parse_bytes(text.argument);
+}
+
+std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores) {
+    check_devices(options.devices);
+    const DeviceText text = split(options.devices);
+    return text.kind == "cpu" ? make_cpu(text, options, cores) : make_sim(text, options, cores);
 }
 
 int64_t parse_bytes(const std::string& text) {

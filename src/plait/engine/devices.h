@@ -15,6 +15,9 @@ namespace plait::engine {
 // naming the known ones. `cores` outlives the device.
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores);
 
+// Throws Error unless `devices` is a device list that make_device understands; asks no device.
+void check_devices(const std::string& devices);
+
 // Bytes of a size like "2G", "512M", "4096": a whole number, with a power-of-two suffix K, M, G or T. Throws
 // Error.
 int64_t parse_bytes(const std::string& text);

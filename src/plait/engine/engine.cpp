@@ -37,12 +37,12 @@ int64_t largest_shown(const Prepared& prepared) {
 
 }  // namespace
 
-Engine::Engine(Prepared prepared)
+Engine::Engine(Prepared prepared, const LoadProgress& progress)
     : prepared_((refuse_what_does_not_fit(prepared), std::move(prepared))),
       stream_(prepared_.device->make_stream()),
-      weights_(load::load_weights(
-          prepared_.file, prepared_.model->weights(), prepared_.layouts, *prepared_.device, *stream_,
-          {.use_mapping = prepared_.options.use_mapping, .progress = prepared_.options.load_progress})),
+      weights_(load::load_weights(prepared_.file, prepared_.model->weights(), prepared_.layouts,
+                                  *prepared_.device, *stream_,
+                                  {.use_mapping = prepared_.options.use_mapping, .progress = progress})),
       state_memory_(prepared_.device->row_buffer_type().alloc(prepared_.state_descs(), device::Usage::state)),
       state_(group_specs(prepared_), prepared_.options.max_sequences, prepared_.options.context,
              prepared_.options.testing),

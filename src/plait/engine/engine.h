@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,7 +35,9 @@ class Engine {
   public:
     // Takes memory and loads the weights. Throws Error when the model does not fit, naming what it needs and
     // what is free.
-    explicit Engine(Prepared prepared);
+    // `progress` is called during construction with bytes done and in all.
+    using LoadProgress = std::function<void(int64_t done, int64_t total)>;
+    explicit Engine(Prepared prepared, const LoadProgress& progress = {});
     explicit Engine(const EngineOptions& options) : Engine(prepare(options)) {}
     ~Engine();
     Engine(const Engine&) = delete;

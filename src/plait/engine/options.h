@@ -37,7 +37,6 @@ struct EngineOptions {
     int slots = 2;  // sets of step inputs, outputs and scratch; steps take turns
 
     TapFn tap;  // taps exist in the graph only when this is set
-    std::function<void(int64_t done, int64_t total)> load_progress;
     state::TestOptions testing;
 };
 

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flags.h"
+#include "plait/sample/params.h"
+#include "plait/tools/bench.h"
+#include "plait/tools/synth.h"
+
+// One struct and one function per command: the struct is what the flags said, the function prints results to
+// stdout and throws Error when the command cannot be done.
+namespace plait::app {
+
+struct RunCommand {
+    CommonFlags common;
+    std::string prompt;
+    std::string prompt_file;
+    int64_t max_tokens = 128;
+    sample::Params sampling;
+    bool ignore_eos = false;
+};
+void run(const RunCommand& command);
+
+struct LogitsCommand {
+    CommonFlags common;
+    std::string tokens;  // "1,2,3"
+    int64_t greedy = 0;
+    std::string out;
+};
+void logits(const LogitsCommand& command);
+
+struct BenchCommand {
+    CommonFlags common;
+    tools::BenchOptions bench;
+    bool json = false;
+};
+void bench(const BenchCommand& command);
+
+struct PlanCommand {
+    CommonFlags common;
+    std::string budget;
+    bool json = false;
+};
+void plan(const PlanCommand& command);
+
+struct InspectCommand {
+    std::string model;
+    bool tensors = false;
+    bool json = false;
+};
+void inspect(const InspectCommand& command);
+
+struct TokenizeCommand {
+    std::string model;
+    std::string pre;
+    bool parse_special = true;
+    bool add_bos = false;
+};
+void tokenize(const TokenizeCommand& command);
+void detokenize(const TokenizeCommand& command);
+
+struct DevicesCommand {
+    bool json = false;
+};
+void devices(const DevicesCommand& command);
+
+void selftest();
+
+struct SynthCommand {
+    std::string arch;
+    std::string size;
+    std::string type;
+    std::string out;
+    uint64_t seed = 0;
+};
+void synth(const SynthCommand& command);
+
+}  // namespace plait::app

@@ -1,0 +1,24 @@
+#include "plait/engine/devices.h"
+#include "../commands.h"
+#include "../session.h"
+#include "plait/backends/cpu/simd/select.h"
+#include "plait/base/cpu_probe.h"
+#include "plait/tools/reports.h"
+
+namespace plait::app {
+
+void devices(const DevicesCommand& command) {
+    tools::DevicesReport report;
+    Cores cores;
+    for (const char* name : {"cpu", "sim"}) {
+        engine::EngineOptions options;
+        options.devices = name;
+        report.devices.push_back(engine::make_device(options, cores)->describe());
+    }
+    report.speeds = tools::measure_memory(cores, cores.usable());
+    report.features = describe(probe_cpu().features);
+    report.best_simd = backends::cpu::simd::name(backends::cpu::simd::best_level());
+    write_stdout(command.json ? tools::devices_json(report) + "\n" : tools::devices_text(report));
+}
+
+}  // namespace plait::app

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plait/engine/options.h"
+
+namespace plait::app {
+
+// What the flags shared by most commands say. Field by field as in the command line's documentation (--help).
+struct CommonFlags {
+    engine::EngineOptions engine;          // but for the cache types
+    std::optional<dtype::DType> key_type;  // unset: as --exact says
+    std::optional<dtype::DType> value_type;
+    std::optional<uint64_t> seed;
+    std::string pre;              // pre-tokenizer to use whatever the file names
+    int64_t truncate_prompt = 0;  // keep the last N tokens of a longer prompt; 0: refuse it
+    bool keep_cache = true;
+    bool verify = false;
+    std::string report;  // path of the JSON report; empty: none
+};
+
+struct LogFlags {
+    bool verbose = false;
+    bool quiet = false;
+    std::string file;
+};
+
+// Rewrites llama.cpp's single-dash flags of several letters (-ub, -ctk, -sm, ...) to their double-dash twins,
+// which is the only form CLI11 knows. Only whole arguments change, and none behind "--".
+std::vector<std::string> rewrite_flags(const std::vector<std::string>& arguments);
+
+}  // namespace plait::app
