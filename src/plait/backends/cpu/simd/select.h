@@ -8,7 +8,7 @@
 namespace plait::backends::cpu::simd {
 
 enum class SimdLevel : uint8_t {
-    scalar,      // plain C++: any machine, and the reference for the others
+    scalar,      // no instruction-set flags: any machine, and the reference for the others
     avx2,        // AVX2 + FMA + F16C: x86 since 2013
     avxvnni,     // avx2 with byte dot products, VEX encoded: client cores since 2021
     avx512vnni,  // the same, EVEX encoded with twice the registers: server cores since 2019

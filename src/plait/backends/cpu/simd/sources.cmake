@@ -3,6 +3,9 @@
 set(CPU_SIMD_SOURCES simd/kernels_scalar.cpp simd/pack_x8.cpp simd/select.cpp)
 set(CPU_SIMD_TESTS simd/matmul_test.cpp simd/pack_x8_test.cpp simd/rows_test.cpp simd/select_test.cpp)
 
+# 32-byte vectors in plain registers: no call between files passes one, so their calling convention does not matter.
+set_source_files_properties(simd/kernels_scalar.cpp PROPERTIES COMPILE_OPTIONS -Wno-psabi)
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_avx2.cpp simd/kernels_avxvnni.cpp
                                  simd/kernels_avx512vnni.cpp)

@@ -14,7 +14,7 @@ struct ElementRow {
     static const uint8_t* at(const uint8_t* row, int64_t element) { return row + element * kBytes; }
     // The n < 8 elements at p, behind them zeros, as bytes to load from.
     struct Copy {
-        uint8_t bytes[8 * kBytes] = {};
+        alignas(kBytes) uint8_t bytes[8 * kBytes] = {};
         Copy(const uint8_t* p, int64_t n) {
             for (int64_t i = 0; i < n * kBytes; ++i) bytes[i] = p[i];
         }
@@ -23,11 +23,7 @@ struct ElementRow {
 
 template <class O>
 struct RowF32 : ElementRow<O, 4> {
-    static typename O::F load_at(const uint8_t* p) {
-        float lanes[8];
-        __builtin_memcpy(lanes, p, sizeof lanes);
-        return O::load(lanes);
-    }
+    static typename O::F load_at(const uint8_t* p) { return O::load(reinterpret_cast<const float*>(p)); }
     template <int Part>
     static typename O::F load(const uint8_t* row, int64_t block) {
         return load_at(RowF32::at(row, 32 * block + 8 * Part));
