@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <new>
 #include <string>
 
@@ -81,8 +80,6 @@ struct PreTokenizer::Scratch::Pcre {
 
 PreTokenizer::Scratch::Scratch() : pcre_(std::make_unique<Pcre>()) {}
 PreTokenizer::Scratch::~Scratch() = default;
-PreTokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
-PreTokenizer::Scratch& PreTokenizer::Scratch::operator=(Scratch&&) noexcept = default;
 
 void PreTokenizer::FreeCode::operator()(pcre2_real_code_8* code) const { pcre2_code_free(code); }
 

@@ -25,8 +25,6 @@ class PreTokenizer {
       public:
         Scratch();
         ~Scratch();
-        Scratch(Scratch&&) noexcept;
-        Scratch& operator=(Scratch&&) noexcept;
 
       private:
         friend class PreTokenizer;

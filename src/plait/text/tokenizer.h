@@ -15,8 +15,8 @@
 namespace plait::text {
 
 struct EncodeOptions {
-    bool add_bos =
-        false;  // the begin token first, even if the text spells one; Tokenizer::adds_bos() is the default
+    // The begin token first, even if the text spells one. Tokenizer::adds_bos() says what the model expects.
+    bool add_bos = false;
     bool add_eos = false;  // the end token last
     // Control and unknown tokens that the text spells become those tokens. For prompts made by a template;
     // text from outside must not be able to end a turn.

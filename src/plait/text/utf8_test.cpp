@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <vector>
 
@@ -80,7 +79,7 @@ TEST(Utf8, TakeCharactersReplacesMaximalSubparts) {
     EXPECT_EQ(take_characters(pending), "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
 }
 
-// Every code point round-trips, and every other sequence of up to three bytes is refused.
+// Of all sequences of three bytes with a lead of E0..EF, just the characters are whole.
 TEST(Utf8, AgreesWithTheDefinition) {
     size_t three_byte_characters = 0;
     for (uint32_t bytes = 0xE00000; bytes <= 0xEFFFFF; ++bytes) {

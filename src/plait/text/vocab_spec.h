@@ -10,12 +10,11 @@ namespace plait::text {
 // What a token is for, with GGUF's numbers (`tokenizer.ggml.token_type`).
 enum class TokenType : int32_t {
     Normal = 1,
-    Unknown = 2,  // stands for what the vocabulary cannot spell
-    Control =
-        3,  // structure (turns, begin, end): in text only where the caller says so, shown only on request
+    Unknown = 2,      // stands for what the vocabulary cannot spell
+    Control = 3,      // structure (turns, begin, end): read from text and shown only where the caller says so
     UserDefined = 4,  // matched in any text as it is written, before all else
     Unused = 5,       // padding of the vocabulary
-    Byte = 6,
+    Byte = 6,         // one byte of a SentencePiece vocabulary; like Normal in byte-level BPE
 };
 
 // The ids that a model file names.

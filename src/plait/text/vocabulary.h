@@ -40,9 +40,10 @@ class Vocabulary {
 
     std::vector<TokenType> types_;
     std::vector<bool> byte_level_;  // spelled in the byte alphabet
-    std::vector<char>
-        bytes_;  // of all tokens, one after the other; a vector so that moving keeps views valid
-    std::vector<size_t> starts_;  // token id's are [starts_[id], starts_[id + 1])
+    // Of all tokens, one after the other; token id's are [starts_[id], starts_[id + 1]). A vector, since
+    // moving one keeps views of it valid.
+    std::vector<char> bytes_;
+    std::vector<size_t> starts_;
     std::unordered_map<std::string_view, int32_t> id_of_;
     SpecialIds ids_;
 };
