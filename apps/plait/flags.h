@@ -9,6 +9,22 @@
 
 namespace plait::app {
 
+// How to split over several devices; with one there is nothing to split and they change nothing.
+struct SplitFlags {
+    std::string mode = "tensor";
+    std::string embedding = "mirrored";
+    std::string experts = "inner";
+    std::string exchange = "f32";
+    std::string reduce = "auto";
+    std::string shares;
+    int main_device = 0;
+    int candidates = 256;
+    bool check_members = false;
+    bool fast = false;
+    bool no_pack_cache = false;
+    std::string flash_attention = "auto";
+};
+
 // What the flags shared by most commands say. Field by field as in the command line's documentation (--help).
 struct CommonFlags {
     engine::EngineOptions engine;          // but for the cache types
@@ -19,6 +35,7 @@ struct CommonFlags {
     int64_t truncate_prompt = 0;  // keep the last N tokens of a longer prompt; 0: refuse it
     bool keep_cache = true;
     bool verify = false;
+    SplitFlags split;
     std::string report;  // path of the JSON report; empty: none
 };
 

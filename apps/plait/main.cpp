@@ -69,28 +69,29 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
 
 // Flags about splitting a model. With one device there is nothing to split, so they change nothing; their
 // values are checked all the same.
-void add_split_flags(CLI::App& app) {
-    const auto one_of = [&](const char* name, std::vector<std::string> values, const char* what) {
-        app.add_option(name, what)->check(CLI::IsMember(std::move(values)));
+void add_split_flags(CLI::App& app, SplitFlags& flags) {
+    const auto one_of = [&](const char* name, std::string& value, std::vector<std::string> values,
+                            const char* what) {
+        app.add_option(name, value, what)->check(CLI::IsMember(std::move(values)));
     };
-    one_of("--split-mode", {"none", "layer", "row", "tensor"}, "-sm MODE: how to split over several devices");
-    one_of("--embd", {"mirrored", "vocab", "hidden"}, "how to split the embedding");
-    one_of("--moe-split", {"inner", "experts"}, "how to split experts");
-    one_of("--exchange", {"f32", "bf16", "q8_0"}, "format of reductions");
-    one_of("--reduce", {"auto", "direct", "pairwise", "butterfly"}, "way of reductions");
-    app.add_option("--tensor-split", "-ts A,B,...|auto: shares of the devices")
+    one_of("--split-mode", flags.mode, {"none", "layer", "row", "tensor"},
+           "-sm MODE: how to split over several devices");
+    one_of("--embd", flags.embedding, {"mirrored", "vocab", "hidden"}, "how to split the embedding");
+    one_of("--moe-split", flags.experts, {"inner", "experts"}, "how to split experts");
+    one_of("--exchange", flags.exchange, {"f32", "bf16", "q8_0"}, "format of reductions");
+    one_of("--reduce", flags.reduce, {"auto", "direct", "pairwise", "butterfly"}, "way of reductions");
+    app.add_option("--tensor-split", flags.shares, "-ts A,B,...|auto: shares of the devices")
         ->check(CLI::Validator(check_shares, "SHARES"));
-    app.add_option("--main-device", "device that holds what is not split")->check(CLI::Range(0, 0));
-    app.add_option("--candidates", "candidates per member in merged sampling")->check(CLI::PositiveNumber);
-    app.add_flag("--check-members", "hash mirrored values on every member");
-    app.add_flag("--fast", "allow kernels whose bits depend on the batch (there are none)");
-    app.add_flag("--no-pack-cache", "do not keep packed weights on disk (none are kept)");
-    app.add_option("--flash-attn", "-fa on|off|auto: accepted; attention is always the blocked kind")
-        ->check(CLI::IsMember({"on", "off", "auto"}))
-        ->each([](const std::string& value) {
-            if (value == "off")
-                log_warning("-fa off: attention is always the blocked kind here, going on with it");
-        });
+    app.add_option("--main-device", flags.main_device, "device that holds what is not split")
+        ->check(CLI::Range(0, 0));
+    app.add_option("--candidates", flags.candidates, "candidates per member in merged sampling")
+        ->check(CLI::PositiveNumber);
+    app.add_flag("--check-members", flags.check_members, "hash mirrored values on every member");
+    app.add_flag("--fast", flags.fast, "allow kernels whose bits depend on the batch (there are none)");
+    app.add_flag("--no-pack-cache", flags.no_pack_cache,
+                 "do not keep packed weights on disk (none are kept)");
+    one_of("--flash-attn", flags.flash_attention, {"on", "off", "auto"},
+           "-fa on|off|auto: accepted; attention is always the blocked kind");
 }
 
 void add_sampling_flags(CLI::App& app, sample::Params& params) {
@@ -154,7 +155,7 @@ class CommandLine {
     void add_run() {
         CLI::App& command = add_command("run", "continue a text", [this] { run(run_); });
         add_engine_flags(command, run_.common);
-        add_split_flags(command);
+        add_split_flags(command, run_.common.split);
         add_sampling_flags(command, run_.sampling);
         auto* prompt =
             command.add_option("-p,--prompt", run_.prompt, "the text to continue")->type_name("TEXT");
@@ -172,7 +173,7 @@ class CommandLine {
         CLI::App& command =
             add_command("logits", "write the logits of tokens as a NumPy file", [this] { logits(logits_); });
         add_engine_flags(command, logits_.common);
-        add_split_flags(command);
+        add_split_flags(command, logits_.common.split);
         command.add_option("--tokens", logits_.tokens, "ids, as 1,2,3")->required()->type_name("IDS");
         command.add_option("--greedy", logits_.greedy, "then feed back the best id N times")
             ->check(CLI::NonNegativeNumber);
@@ -185,7 +186,7 @@ class CommandLine {
         CLI::App& command =
             add_command("bench", "measure prompt and generation speed", [this] { bench(bench_); });
         add_engine_flags(command, bench_.common);
-        add_split_flags(command);
+        add_split_flags(command, bench_.common.split);
         tools::BenchOptions& options = bench_.bench;
         command.add_option("-p,--n-prompt", options.prompt, "prompt tokens; 0: none")
             ->check(CLI::NonNegativeNumber)
@@ -206,7 +207,7 @@ class CommandLine {
         CLI::App& command =
             add_command("plan", "what a run would hold, without reading weights", [this] { plan(plan_); });
         add_engine_flags(command, plan_.common);
-        add_split_flags(command);
+        add_split_flags(command, plan_.common.split);
         command.add_option("--budget", plan_.budget, "bytes each member may take, as 2G,512M")
             ->type_name("BYTES,...");
         command.add_flag("--json", plan_.json, "print JSON");

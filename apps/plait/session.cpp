@@ -37,6 +37,9 @@ engine::EngineOptions engine_options(const CommonFlags& flags) {
     const auto default_type = options.exact ? dtype::DType::F32 : dtype::DType::F16;
     options.key_type = flags.key_type.value_or(default_type);
     options.value_type = flags.value_type.value_or(default_type);
+    if (flags.split.flash_attention == "off") {
+        log_warning("-fa off: attention is always the blocked kind here; going on with it");
+    }
     return options;
 }
 

@@ -9,12 +9,12 @@ namespace plait {
 
 }  // namespace plait
 
-// An invariant of Plait itself: if it does not hold, the fault is ours and going on would only hide it. `context` is
-// evaluated only on failure.
-#define ENSURE(condition, context)                                                                             \
-    do {                                                                                                       \
-        if (!(condition)) [[unlikely]]                                                                         \
-            ::plait::ensure_failed(#condition, __FILE__, __LINE__, (context));                                 \
+// An invariant of Plait itself: if it does not hold, the fault is ours and going on would only hide it.
+// `context` is evaluated only on failure.
+#define ENSURE(condition, context)                                             \
+    do {                                                                       \
+        if (!(condition)) [[unlikely]]                                         \
+            ::plait::ensure_failed(#condition, __FILE__, __LINE__, (context)); \
     } while (false)
 
 // The same for inner loops: checked in debug builds only.

@@ -10,7 +10,7 @@
 #include "plait/ir/test_support.h"
 
 // What tests of devices need: bytes, buffers, a program with all it is bound to, and what the program should
-// have computed. Linked by tests only (plait_device_contract).
+// have computed. Linked by tests and by `plait selftest` (plait_device_check).
 namespace plait::device::contract {
 
 using Bytes = std::vector<std::byte>;

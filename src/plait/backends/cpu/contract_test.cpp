@@ -1,5 +1,6 @@
 #include "plait/backends/cpu/cpu_device.h"
 #include "plait/base/cores.h"
+#include "plait/device/case_graph.h"
 #include "plait/device/contract_suite.h"
 
 namespace plait::device::contract {
@@ -7,20 +8,6 @@ namespace {
 
 using backends::cpu::CpuOptions;
 using backends::cpu::simd::SimdLevel;
-
-bool multiplies_blocks(const ir::test::OpCase& op_case) {
-    const bool product = std::holds_alternative<ir::Matmul>(op_case.op) ||
-                         std::holds_alternative<ir::MatmulExperts>(op_case.op);
-    return product && dtype::info(op_case.inputs[1].desc.type).block_elements > 1;
-}
-
-// Activations in 8 bits leave an error of about 1.6e-5 of what uniform values add up to. A single feature may
-// be small beside that.
-double quantised_bound(const ir::test::OpCase& op_case) {
-    if (!multiplies_blocks(op_case)) return op_case.error_bound;
-    const ir::Shape& weight = op_case.inputs[1].desc.shape;
-    return weight[weight.rank() - 2] == 1 ? 5e-3 : 1e-4;
-}
 
 double exact_bound(const ir::test::OpCase& op_case) { return op_case.error_bound; }
 
@@ -33,7 +20,7 @@ DeviceCase cpu_case(const std::string& name, const CpuOptions& options) {
 
 std::vector<DeviceCase> cpu_cases() {
     std::vector<DeviceCase> cases;
-    for (SimdLevel level : {SimdLevel::scalar, SimdLevel::avx2, SimdLevel::avxvnni, SimdLevel::avx512vnni}) {
+    for (SimdLevel level : backends::cpu::simd::kAllLevels) {
         if (!backends::cpu::simd::has_level(level)) continue;
         const std::string name = backends::cpu::simd::name(level);
         cases.push_back(cpu_case(name, {.workers = 2, .simd = level}));

@@ -14,6 +14,9 @@ enum class SimdLevel : uint8_t {
     avx512vnni,  // the same, EVEX encoded with twice the registers: server cores since 2019
 };
 
+inline constexpr SimdLevel kAllLevels[] = {SimdLevel::scalar, SimdLevel::avx2, SimdLevel::avxvnni,
+                                           SimdLevel::avx512vnni};
+
 const char* name(SimdLevel level);
 
 // The level of a `--simd` value, or `best` for the best this machine has. Throws Error for a name this build
