@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "plait/base/npy.h"
-#include "plait/ir/test_support.h"
+#include "plait/models/golden_data.h"
 #include "plait/models/model.h"
 #include "plait/models/reference_runner.h"
 
@@ -18,30 +14,12 @@ namespace plait::models {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Golden;
 
 struct GoldenCase {
     const char* name;  // folder and file, without extension
     double bound;      // of the NMSE
 };
-
-struct Golden {
-    fs::path model;
-    std::vector<int32_t> ids;  // the prompt, then the greedy continuation
-    size_t prompt_tokens = 0;
-    NpyArray logits;  // a row for each id
-};
-
-Golden read_golden(const fs::path& folder, const std::string& name) {
-    const fs::path path = folder / (name + ".json");
-    const auto json = nlohmann::json::parse(std::ifstream(path));
-    Golden golden;
-    golden.model = path.parent_path() / json.at("model").get<std::string>();
-    golden.ids = json.at("prompt_tokens").get<std::vector<int32_t>>();
-    golden.prompt_tokens = golden.ids.size();
-    for (const int32_t id : json.at("greedy_tokens")) golden.ids.push_back(id);
-    golden.logits = read_npy(path.parent_path() / json.at("logits").get<std::string>());
-    return golden;
-}
 
 constexpr ModelOptions kExact{.context = 512, .key_type = ir::DType::F32, .value_type = ir::DType::F32};
 
@@ -49,27 +27,6 @@ std::vector<float> run(const Golden& golden, const test::ReferenceOptions& optio
     const gguf::File file = gguf::File::open(golden.model);
     const auto model = load_model(file, kExact);
     return test::ReferenceRunner(*model, file, options).feed(golden.ids);
-}
-
-void expect_close(const Golden& golden, std::span<const float> found, double bound) {
-    const std::span<const float> expected = golden.logits.values;
-    ASSERT_EQ(found.size(), expected.size());
-    EXPECT_LE(ir::test::normalised_error(expected, found), bound);
-    const auto cols = static_cast<size_t>(golden.logits.shape.at(1));
-    for (size_t row = 0; row < golden.ids.size(); ++row) {
-        const double error =
-            ir::test::normalised_error(expected.subspan(row * cols, cols), found.subspan(row * cols, cols));
-        EXPECT_LE(error, 10 * bound) << "row " << row;
-    }
-}
-
-// The id after each row from the prompt's last one on is the greedy one.
-void expect_greedy(const Golden& golden, std::span<const float> found) {
-    const auto cols = static_cast<size_t>(golden.logits.shape.at(1));
-    for (size_t row = golden.prompt_tokens - 1; row + 1 < golden.ids.size(); ++row) {
-        const auto logits = found.subspan(row * cols, cols);
-        EXPECT_EQ(std::ranges::max_element(logits) - logits.begin(), golden.ids[row + 1]) << "row " << row;
-    }
 }
 
 class GoldenTest : public ::testing::TestWithParam<GoldenCase> {};
@@ -82,13 +39,13 @@ std::string case_name(const ::testing::TestParamInfo<GoldenCase>& info) {
 }
 
 void compare(const fs::path& folder, const GoldenCase& golden_case) {
-    const Golden golden = read_golden(folder, golden_case.name);
+    const Golden golden = test::read_golden(folder, golden_case.name);
     const std::vector<float> found = run(golden, {});
-    expect_close(golden, found, golden_case.bound);
-    expect_greedy(golden, found);
+    EXPECT_EQ(test::logits_fault(golden, found, golden_case.bound), "");
+    EXPECT_EQ(test::greedy_fault(golden, found, 0), "");
 }
 
-const fs::path kInRepository = fs::path(PLAIT_SOURCE_DIR) / "tests/golden";
+const fs::path kInRepository = test::small_golden_folder();
 
 TEST_P(GoldenTest, MatchesAnIndependentEngine) { compare(kInRepository, GetParam()); }
 
@@ -103,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest,
 class FullGoldenTest : public ::testing::TestWithParam<GoldenCase> {};
 
 TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
-    const char* folder = std::getenv("PLAIT_GOLDEN");
-    if (folder == nullptr) GTEST_SKIP() << "PLAIT_GOLDEN does not name the full golden set";
+    const fs::path folder = test::full_golden_folder();
+    if (folder.empty()) GTEST_SKIP() << "PLAIT_GOLDEN does not name the full golden set";
     compare(folder, GetParam());
 }
 
@@ -117,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
 // A token's logits are its own: not a bit depends on how many tokens share its step, or on being watched.
 TEST(Golden, StepSizesAndTapsLeaveEveryBitAlone) {
     for (const char* name : {"arch/llama-dense", "arch/gpt2-dense"}) {
-        const Golden golden = read_golden(kInRepository, name);
+        const Golden golden = test::read_golden(kInRepository, name);
         const std::vector<float> together = run(golden, {.step_tokens = 60, .page_tokens = 64});
         EXPECT_EQ(run(golden, {.step_tokens = 1, .page_tokens = 64}), together) << name;
         EXPECT_EQ(run(golden, {.step_tokens = 7, .page_tokens = 64, .taps = true}), together) << name;

@@ -1,0 +1,179 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "plait/base/error.h"
+#include "support.h"
+
+// A step that is cancelled or fails leaves no trace: the next one gives the bits it would have given.
+namespace plait::system_test {
+namespace {
+
+using engine::Engine;
+using engine::EngineOptions;
+using engine::Feed;
+using engine::Logits;
+using engine::Outcome;
+using engine::SequenceId;
+
+enum class Fault { error, cancel };
+
+// Strikes at the n-th segment border from now on.
+struct Striker {
+    int countdown = -1;  // < 0: never
+    Fault fault = Fault::error;
+    StopWord* stop = nullptr;
+
+    void border() {
+        if (countdown < 0 || countdown-- > 0) return;
+        if (fault == Fault::error) throw Error("struck");
+        stop->cancel();
+    }
+};
+
+std::filesystem::path model() {
+    return synth_model("llama", "layers=3,width=64,heads=2,kv_heads=1,ffn=96,vocab=300,ctx=256", "Q4_0");
+}
+
+EngineOptions struck_options(const std::string& devices, Striker& striker) {
+    EngineOptions options = options_for(model(), 256);
+    options.devices = devices;
+    options.max_sequences = 2;
+    options.page_tokens = 16;
+    options.tap = [&striker](int, const std::string&, std::span<const float>) { striker.border(); };
+    return options;
+}
+
+// Two sequences that share an unfinished page: the step under test copies it, takes pages and writes.
+struct Scene {
+    explicit Scene(Engine& used) : engine(used), a(used.create_sequence()) {
+        feed(a, random_ids(37, 300, 1));
+        b = used.fork_sequence(a, 37);
+    }
+    ~Scene() {
+        engine.release_sequence(a);
+        engine.release_sequence(b);
+    }
+
+    void feed(SequenceId sequence, const std::vector<int32_t>& ids) {
+        const Feed feed{sequence, ids, Logits::none};
+        ASSERT_EQ(engine.step({&feed, 1}), Outcome::done);
+    }
+
+    // The step under test.
+    Outcome step() {
+        const std::vector<Feed> feeds = {{a, more_a, Logits::all}, {b, more_b, Logits::all}};
+        return engine.step(feeds);
+    }
+
+    std::vector<float> logits() const {
+        std::vector<float> all;
+        for (int64_t row = 0; row < engine.logit_rows(); ++row) {
+            all.insert(all.end(), engine.logits(row).begin(), engine.logits(row).end());
+        }
+        return all;
+    }
+
+    Engine& engine;
+    SequenceId a = 0, b = 0;
+    const std::vector<int32_t> more_a = random_ids(20, 300, 2), more_b = random_ids(13, 300, 3);
+};
+
+std::vector<float> undisturbed(const std::string& devices) {
+    Striker striker;
+    Engine engine(struck_options(devices, striker));
+    Scene scene(engine);
+    EXPECT_EQ(scene.step(), Outcome::done);
+    return scene.logits();
+}
+
+class TransactionTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Devices, TransactionTest, testing::Values("cpu", "sim"),
+                         [](const auto& devices) { return std::string(devices.param); });
+
+TEST_P(TransactionTest, FaultsAtEverySegmentBorderLeaveNoTrace) {
+    const std::vector<float> expected = undisturbed(GetParam());
+    for (const Fault fault : {Fault::error, Fault::cancel}) {
+        // Three layers, so three borders.
+        for (int border = 0; border < 3; ++border) {
+            Striker striker;
+            Engine engine(struck_options(GetParam(), striker));
+            striker.stop = &engine.stop();
+            Scene scene(engine);
+            const int64_t free = engine.free_pages(0);
+            striker.countdown = border;
+            striker.fault = fault;
+            if (fault == Fault::error) {
+                EXPECT_THROW(scene.step(), Error);
+            } else {
+                EXPECT_EQ(scene.step(), Outcome::cancelled);
+            }
+            EXPECT_EQ(engine.free_pages(0), free);
+            EXPECT_EQ(engine.length(scene.a), 37);
+            EXPECT_EQ(engine.length(scene.b), 37);
+            EXPECT_EQ(scene.step(), Outcome::done);
+            EXPECT_EQ(scene.logits(), expected) << "border " << border;
+        }
+    }
+}
+
+TEST_P(TransactionTest, ACancellationBetweenStepsEndsTheNextOne) {
+    Striker striker;
+    Engine engine(struck_options(GetParam(), striker));
+    Scene scene(engine);
+    engine.stop().cancel();
+    EXPECT_EQ(scene.step(), Outcome::cancelled);
+    EXPECT_EQ(scene.step(), Outcome::done);
+    EXPECT_EQ(scene.logits(), undisturbed(GetParam()));
+}
+
+TEST_P(TransactionTest, EveryPageThatCannotBeTakenLeavesNoTrace) {
+    const std::vector<float> expected = undisturbed(GetParam());
+    int refused = 0;
+    // Pages are taken until the step needs no more of them.
+    for (int page = 0;; ++page) {
+        Striker striker;
+        std::optional<int> countdown;
+        EngineOptions options = struck_options(GetParam(), striker);
+        options.testing.page_fails = [&countdown] { return countdown && (*countdown)-- == 0; };
+        Engine engine(options);
+        Scene scene(engine);
+        const int64_t free = engine.free_pages(0);
+        countdown = page;
+        try {
+            ASSERT_EQ(scene.step(), Outcome::done);
+            break;
+        } catch (const Error&) {
+            ++refused;
+        }
+        countdown.reset();
+        EXPECT_EQ(engine.free_pages(0), free);
+        EXPECT_EQ(scene.step(), Outcome::done);
+        EXPECT_EQ(scene.logits(), expected) << "page " << page;
+    }
+    EXPECT_GE(refused, 3);
+}
+
+TEST(Transaction, RefusedStepsLeaveNoTrace) {
+    Striker striker;
+    Engine engine(struck_options("cpu", striker));
+    Scene scene(engine);
+    const std::vector<int32_t> outside = {1, 300};
+    const std::vector<int32_t> negative = {-1};
+    const std::vector<int32_t> too_many(65, 1);
+    for (const auto* ids : {&outside, &negative, &too_many}) {
+        const Feed feed{scene.a, *ids, Logits::last};
+        EXPECT_THROW(engine.step({&feed, 1}), Error);
+    }
+    for (int i = 0; i < 3; ++i) scene.feed(scene.a, random_ids(64, 300, 9));
+    const Feed beyond{scene.a, scene.more_a, Logits::none};
+    scene.feed(scene.a, random_ids(20, 300, 9));
+    EXPECT_THROW(engine.step({&beyond, 1}), Error);  // the context ends at 256
+    EXPECT_EQ(engine.length(scene.a), 249);
+    engine.truncate_sequence(scene.a, 37);
+    EXPECT_EQ(scene.step(), Outcome::done);
+    EXPECT_EQ(scene.logits(), undisturbed("cpu"));
+}
+
+}  // namespace
+}  // namespace plait::system_test
