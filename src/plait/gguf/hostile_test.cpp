@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "plait/base/allocation_count.h"
 #include "plait/base/error.h"
-#include "plait/gguf/allocation_count_for_test.h"
 #include "plait/gguf/file.h"
 #include "plait/gguf/raw_file_for_test.h"
 #include "plait/gguf/writer.h"
@@ -31,7 +31,7 @@ constexpr uint64_t kHuge[] = {uint64_t{1} << 31,
 
 // What opening says; empty when it succeeds.
 std::string complaint(std::span<const std::byte> bytes) {
-    const size_t before = test::allocated_bytes();
+    const size_t before = allocated_bytes_of_thread();
     std::string message;
     try {
         File::parse(bytes, "m.gguf");
@@ -40,7 +40,7 @@ std::string complaint(std::span<const std::byte> bytes) {
         EXPECT_EQ(message.find("m.gguf: "), 0u) << message;
         EXPECT_LT(message.size(), 600u) << message;
     }
-    EXPECT_LE(test::allocated_bytes() - before, 4 * bytes.size() + (size_t{16} << 20));
+    EXPECT_LE(allocated_bytes_of_thread() - before, 4 * bytes.size() + (size_t{16} << 20));
     return message;
 }
 std::string complaint(const RawFile& raw) { return complaint(raw.bytes()); }

@@ -1,19 +1,12 @@
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <vector>
 
-#include "plait/state/allocation_counter.h"
+#include "plait/base/allocation_count.h"
 #include "plait/state/paged_state.h"
 
 namespace plait::state {
 namespace {
-
-TEST(Allocation, TheCounterCounts) {
-    const int64_t before = allocation_count();
-    const auto something = std::make_unique<int>(1);
-    EXPECT_GT(allocation_count(), before);
-}
 
 TEST(Allocation, SteadyStateAllocatesNothing) {
     PagedState state({{"kv", 4, 100}, {"narrow", 2, 200}}, 4, 90);
