@@ -45,6 +45,10 @@ struct Kernel {
     void (*run)(const KernelCall& call, int64_t item, std::byte* workspace) = nullptr;
     // Bytes one worker needs for the op on these operands; nullptr: none.
     int64_t (*workspace_bytes)(const ir::Op& op, std::span<const ir::TensorDesc> inputs) = nullptr;
+    // For kernels whose item i writes exactly values [i * stretch, (i + 1) * stretch) of the output: the
+    // stretch. What the item wrote can then be quantised at once, where it is still in the cache, instead of
+    // in a step of its own. nullptr: items write otherwise.
+    int64_t (*stretch)(std::span<const ir::TensorDesc> inputs, const ir::TensorDesc& output) = nullptr;
 };
 
 // What the device was made for; decides which kernels its table has.
@@ -64,7 +68,9 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
 
 // The internal kernel behind ActivationFormat::q8: (x F32 [rows, ..., n]) -> blocks, row after row.
 const Kernel& quantise_kernel();
-// Bytes of one quantised row of n values.
-int64_t quantised_row_bytes(int64_t n);
+// Values that are quantised together.
+inline constexpr int64_t kQuantisedBlock = 32;
+// Bytes of n quantised values, a multiple of kQuantisedBlock.
+int64_t quantised_bytes(int64_t n);
 
 }  // namespace plait::backends::cpu

@@ -38,6 +38,7 @@ class Lowering {
         Step step;
         plan::WorkStep work;
         int32_t quantised_storage = -1;
+        int32_t twin_storage = -1;
         const ir::Node* host_action = nullptr;
     };
 
@@ -124,20 +125,42 @@ class Lowering {
         drafts_.push_back(std::move(draft));
     }
 
-    // The storage of the value's quantised twin; the first call for a value adds the step that makes it.
+    // The storage of the value's quantised twin. The first call for a value has it made: by the step that
+    // makes the value if that can, else by a step of its own.
     int32_t quantise(ir::ValueId id) {
         const auto [known, is_new] =
             quantised_.try_emplace(storage_of(id), static_cast<int32_t>(bytes_.size()));
         if (!is_new) return known->second;
         const ir::Value& value = graph_.value(id);
-        bytes_.push_back(value.desc.row_count() * quantised_row_bytes(value.desc.shape.last()) + kOverRead);
-        Draft draft;
-        draft.step = {
-            .kernel = &quantise_kernel(), .name = value.name + " quantised", .inputs = {place_of(id)}};
-        draft.work = {{storage_of(id)}, {known->second}, false};
-        draft.quantised_storage = known->second;
-        drafts_.push_back(std::move(draft));
+        bytes_.push_back(value.desc.row_count() * quantised_bytes(value.desc.shape.last()) + kOverRead);
+        if (!quantise_where_made(storage_of(id), known->second)) add_quantising_step(id, known->second);
         return known->second;
+    }
+
+    bool quantise_where_made(int32_t storage, int32_t twin) {
+        const auto makes_it = [&](const Draft& draft) {
+            return std::ranges::count(draft.work.writes, storage) > 0;
+        };
+        const auto maker = std::ranges::find_if(drafts_, makes_it);
+        if (maker == drafts_.end() || maker->step.kernel->stretch == nullptr) return false;
+        std::vector<ir::TensorDesc> inputs;
+        for (const Place& place : maker->step.inputs) inputs.push_back(place.desc);
+        const int64_t stretch = maker->step.kernel->stretch(inputs, maker->step.outputs[0].desc);
+        if (stretch % kQuantisedBlock != 0) return false;
+        maker->step.stretch = stretch;
+        maker->twin_storage = twin;
+        maker->work.writes.push_back(twin);
+        return true;
+    }
+
+    void add_quantising_step(ir::ValueId id, int32_t twin) {
+        Draft draft;
+        draft.step = {.kernel = &quantise_kernel(),
+                      .name = graph_.value(id).name + " quantised",
+                      .inputs = {place_of(id)}};
+        draft.work = {{storage_of(id)}, {twin}, false};
+        draft.quantised_storage = twin;
+        drafts_.push_back(std::move(draft));
     }
 
     void note_workspace(const Kernel& kernel, const ir::Node& node) {
@@ -161,6 +184,9 @@ class Lowering {
             for (Place& place : draft.step.outputs) settle(place);
             if (draft.quantised_storage >= 0) {
                 draft.step.quantised_offset = scratch.offset[static_cast<size_t>(draft.quantised_storage)];
+            }
+            if (draft.twin_storage >= 0) {
+                draft.step.twin_offset = scratch.offset[static_cast<size_t>(draft.twin_storage)];
             }
             draft.step.barrier_before = i > 0 && interval_of[i] != interval_of[i - 1];
         }

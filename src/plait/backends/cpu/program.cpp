@@ -86,6 +86,8 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     bound.call.simd = &simd;
     if (step.quantised_offset >= 0)
         bound.call.quantised = address(bindings.scratch, 0) + step.quantised_offset;
+    if (step.twin_offset >= 0) bound.twin = address(bindings.scratch, 0) + step.twin_offset;
+    bound.stretch = step.stretch;
 }
 
 }  // namespace
@@ -101,6 +103,13 @@ CpuProgram::CpuProgram(ir::Graph graph, const device::DeviceDescription& device,
     needs_.scratch_bytes = workspace_offset_ + workspace_bytes_ * workers_;
     needs_.input_values = ir::StepLayout(graph_.capacity(), graph_.groups()).values();
     for (ir::ValueId output : graph_.outputs()) needs_.outputs.push_back(graph_.value(output).desc);
+}
+
+void BoundStep::run(int64_t item, std::byte* workspace) const {
+    kernel->run(call, item, workspace);
+    if (twin == nullptr) return;
+    auto* blocks = reinterpret_cast<simd::ActBlock*>(twin + item * quantised_bytes(stretch));
+    call.simd->quantise(call.out().as<float>() + item * stretch, blocks, stretch);
 }
 
 std::unique_ptr<device::BoundProgram> CpuProgram::bind(const device::Bindings& bindings) {

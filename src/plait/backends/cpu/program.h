@@ -28,7 +28,9 @@ struct Step {
     std::vector<Place> inputs;
     std::vector<Place> outputs;
     int64_t quantised_offset = -1;  // in scratch: the first input for kernels that want it quantised
-    bool barrier_before = false;    // something it needs was made since the last barrier
+    int64_t twin_offset = -1;     // in scratch: where the output's quantised twin goes, written item by item
+    int64_t stretch = 0;          // values per item, with a twin
+    bool barrier_before = false;  // something it needs was made since the last barrier
 };
 
 // Steps between two host actions; `shown` is what the host action behind it looks at.
@@ -70,11 +72,16 @@ class CpuProgram : public device::Program {
 
 // A step with addresses.
 struct BoundStep {
+    // One item, and what it wrote quantised where somebody wants that.
+    void run(int64_t item, std::byte* workspace) const;
+
     const Kernel* kernel = nullptr;
     const char* name = nullptr;
     bool barrier_before = false;
     std::vector<ir::Operand> operands;  // inputs, then outputs
     KernelCall call;
+    std::byte* twin = nullptr;
+    int64_t stretch = 0;
     alignas(64) std::atomic<int64_t> next{0};  // the first item nobody has taken
 };
 

@@ -44,7 +44,7 @@ void Runner::run_steps(int worker) {
             const int64_t items = step->kernel->items(step->call);
             for (int64_t i = step->next.fetch_add(1, std::memory_order_relaxed); i < items;
                  i = step->next.fetch_add(1, std::memory_order_relaxed)) {
-                step->kernel->run(step->call, i, workspace);
+                step->run(i, workspace);
             }
         } catch (const std::exception& error) {
             fail(*step, error.what());

@@ -114,6 +114,11 @@ class Softmax {
     float* out_;            // [group, value width]
 };
 
+// An item writes the heads of one group.
+int64_t attention_stretch(std::span<const ir::TensorDesc> inputs, const ir::TensorDesc& output) {
+    return output.shape[1] / inputs[1].shape[1] * output.shape[2];
+}
+
 int64_t attention_items(const KernelCall& call) {
     return call.operands.rows(call.in(0)) * call.in(1).desc.shape[1];
 }
@@ -170,7 +175,8 @@ void add_attention_kernels(const KernelChoice& /*choice*/, std::vector<Kernel>& 
     list.push_back({.support = {.op = ir::op_id_of<ir::Attention>(), .state_formats = kCaches},
                     .items = attention_items,
                     .run = run_attention,
-                    .workspace_bytes = Softmax::workspace_bytes});
+                    .workspace_bytes = Softmax::workspace_bytes,
+                    .stretch = attention_stretch});
     list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = kCaches},
                     .items = token_items,
                     .run = run_kv_write});

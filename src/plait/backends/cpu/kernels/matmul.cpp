@@ -47,7 +47,7 @@ struct F32Rows {
 struct Q8Rows : F32Rows {
     static constexpr MatmulFn (*function)(const simd::KernelTable&, ir::DType) = q8_function;
     static const std::byte* activations(const KernelCall& call) { return call.quantised; }
-    static int64_t activation_bytes(int64_t k) { return quantised_row_bytes(k); }
+    static int64_t activation_bytes(int64_t k) { return quantised_bytes(k); }
 };
 
 struct Q8Packed : Q8Rows {
@@ -122,7 +122,7 @@ int64_t quantise_items(const KernelCall& call) {
 void run_quantise(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const int64_t n = call.in(0).desc.shape.last();
     // The one place that writes the quantised twin.
-    auto* blocks_begin = const_cast<std::byte*>(call.quantised) + item * quantised_row_bytes(n);
+    auto* blocks_begin = const_cast<std::byte*>(call.quantised) + item * quantised_bytes(n);
     call.simd->quantise(call.in(0).as<float>() + item * n, reinterpret_cast<simd::ActBlock*>(blocks_begin),
                         n);
 }
@@ -158,6 +158,8 @@ const Kernel& quantise_kernel() {
     return kernel;
 }
 
-int64_t quantised_row_bytes(int64_t n) { return n / 32 * static_cast<int64_t>(sizeof(simd::ActBlock)); }
+int64_t quantised_bytes(int64_t n) {
+    return n / kQuantisedBlock * static_cast<int64_t>(sizeof(simd::ActBlock));
+}
 
 }  // namespace plait::backends::cpu

@@ -136,6 +136,10 @@ void run_weighted_sum(const KernelCall& call, int64_t item, std::byte* /*workspa
                                   .width = width});
 }
 
+int64_t row_stretch(std::span<const ir::TensorDesc> /*inputs*/, const ir::TensorDesc& output) {
+    return output.shape.last();
+}
+
 int64_t one_item(const KernelCall&) { return 1; }
 
 void run_reference(const KernelCall& call, int64_t /*item*/, std::byte* /*workspace*/) {
@@ -155,6 +159,15 @@ Kernel row_kernel(int64_t (*items)(const KernelCall&), void (*run)(const KernelC
             .run = run};
 }
 
+// For ops whose items are the output's innermost rows.
+template <class OpType>
+Kernel whole_row_kernel(int64_t (*items)(const KernelCall&),
+                        void (*run)(const KernelCall&, int64_t, std::byte*)) {
+    Kernel kernel = row_kernel<OpType>(items, run);
+    kernel.stretch = row_stretch;
+    return kernel;
+}
+
 }  // namespace
 
 void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
@@ -166,11 +179,11 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
         list.push_back(packed);
     }
     list.push_back(row_kernel<ir::Embed>(output_items, run_embed, kAnyWeight));
-    list.push_back(row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
-    list.push_back(row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
-    list.push_back(row_kernel<ir::Add>(row_items, run_add));
-    list.push_back(row_kernel<ir::Activate>(row_items, run_activate));
-    list.push_back(row_kernel<ir::GatedActivate>(row_items, run_gated));
+    list.push_back(whole_row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
+    list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
+    list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));
+    list.push_back(whole_row_kernel<ir::Activate>(row_items, run_activate));
+    list.push_back(whole_row_kernel<ir::GatedActivate>(row_items, run_gated));
     list.push_back(row_kernel<ir::Slice>(row_items, run_slice));
     list.push_back(row_kernel<ir::GatherRows>(output_items, run_gather));
     list.push_back(row_kernel<ir::Rope>(output_items, run_rope));
