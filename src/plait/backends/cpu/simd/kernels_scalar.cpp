@@ -1,3 +1,4 @@
+// Built without instruction-set flags and with the compiler's vectorisers off.
 #include "plait/backends/cpu/simd/ops_scalar-inl.h"
 #include "plait/backends/cpu/simd/table-inl.h"
 

@@ -12,6 +12,7 @@ bool has_avx512vnni(const CpuFeatures& cpu) {
 
 constexpr LevelRow kLevels[] = {
     {SimdLevel::scalar, [](const CpuFeatures&) { return true; }, kernels_scalar},
+    {SimdLevel::sse4, [](const CpuFeatures& cpu) { return cpu.sse4; }, kernels_sse4},
     {SimdLevel::avx2, has_avx2, kernels_avx2},
     {SimdLevel::avxvnni, [](const CpuFeatures& cpu) { return has_avx2(cpu) && cpu.avxvnni; },
      kernels_avxvnni},

@@ -36,6 +36,8 @@ const char* name(SimdLevel level) {
     switch (level) {
         case SimdLevel::scalar:
             return "scalar";
+        case SimdLevel::sse4:
+            return "sse4";
         case SimdLevel::avx2:
             return "avx2";
         case SimdLevel::avxvnni:

@@ -8,14 +8,15 @@
 namespace plait::backends::cpu::simd {
 
 enum class SimdLevel : uint8_t {
-    scalar,      // no instruction-set flags: any machine, and the reference for the others
+    scalar,      // one element at a time: any machine, and the reference for the others
+    sse4,        // SSSE3 + SSE4.1: x86 since 2008
     avx2,        // AVX2 + FMA + F16C: x86 since 2013
     avxvnni,     // avx2 with byte dot products, VEX encoded: client cores since 2021
     avx512vnni,  // the same, EVEX encoded with twice the registers: server cores since 2019
 };
 
-inline constexpr SimdLevel kAllLevels[] = {SimdLevel::scalar, SimdLevel::avx2, SimdLevel::avxvnni,
-                                           SimdLevel::avx512vnni};
+inline constexpr SimdLevel kAllLevels[] = {SimdLevel::scalar, SimdLevel::sse4, SimdLevel::avx2,
+                                           SimdLevel::avxvnni, SimdLevel::avx512vnni};
 
 const char* name(SimdLevel level);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "plait/backends/cpu/simd/levels.h"
@@ -28,11 +29,25 @@ TEST(Select, NamesParseBack) {
 }
 
 TEST(Select, UnknownNamesSayWhatThereIs) {
-    for (const char* unknown : {"", "neon", "AVX2", "avx2 "}) {
+    for (const char* unknown : {"", "AVX2", "avx2 ", "sse", "auto"}) {
         const std::string error = error_of([&] { parse_level(unknown); });
         EXPECT_THAT(error, HasSubstr("scalar"));
         EXPECT_THAT(error, HasSubstr("not for '" + std::string(unknown) + "'"));
     }
+}
+
+// Names that stand in the manual for other machines.
+TEST(Select, NamesOfOtherMachinesAreNotBuilt) {
+    for (const char* other : {"amx", "neon", "dotprod", "i8mm", "sve128", "sve256", "rvv128", "rvv256"}) {
+        EXPECT_EQ(error_of([&] { parse_level(other); }).find("--simd: this build has kernels for scalar"), 0)
+            << other;
+        EXPECT_THAT(error_of([&] { parse_level(other); }), HasSubstr("not for '" + std::string(other) + "'"));
+    }
+}
+
+TEST(Select, EveryBuiltLevelIsListed) {
+    for (const LevelRow& row : built_levels()) EXPECT_THAT(kAllLevels, testing::Contains(row.level));
+    EXPECT_TRUE(std::ranges::is_sorted(built_levels(), {}, &LevelRow::level));
 }
 
 TEST(Select, TheBestLevelRunsHere) {
@@ -55,7 +70,9 @@ TEST(Select, AMissingLevelSaysWhatTheMachineHas) {
 // Each level needs all of its flags.
 TEST(Select, LevelsNeedTheirFlags) {
     const CpuFeatures none;
-    CpuFeatures avx2 = none;
+    CpuFeatures sse4 = none;
+    sse4.sse4 = true;
+    CpuFeatures avx2 = sse4;
     avx2.avx2 = avx2.fma = avx2.f16c = true;
     CpuFeatures server = avx2;
     server.avx512f = server.avx512bw = server.avx512vl = server.avx512vnni = true;
@@ -72,7 +89,9 @@ TEST(Select, LevelsNeedTheirFlags) {
     };
     EXPECT_TRUE(runs(SimdLevel::scalar, none));
     if (built_levels().size() == 1) GTEST_SKIP() << "a build with scalar kernels only";
-    EXPECT_FALSE(runs(SimdLevel::avx2, none));
+    EXPECT_FALSE(runs(SimdLevel::sse4, none));
+    EXPECT_TRUE(runs(SimdLevel::sse4, sse4));
+    EXPECT_FALSE(runs(SimdLevel::avx2, sse4));
     EXPECT_TRUE(runs(SimdLevel::avx2, avx2));
     EXPECT_FALSE(runs(SimdLevel::avxvnni, avx2));
     EXPECT_TRUE(runs(SimdLevel::avxvnni, client));

@@ -3,12 +3,14 @@
 set(CPU_SIMD_SOURCES simd/kernels_scalar.cpp simd/pack_x8.cpp simd/select.cpp)
 set(CPU_SIMD_TESTS simd/matmul_test.cpp simd/pack_x8_test.cpp simd/rows_test.cpp simd/select_test.cpp)
 
-# 32-byte vectors in plain registers: no call between files passes one, so their calling convention does not matter.
-set_source_files_properties(simd/kernels_scalar.cpp PROPERTIES COMPILE_OPTIONS -Wno-psabi)
+# Scalar is what it says, also where the compiler would know better.
+set_source_files_properties(simd/kernels_scalar.cpp PROPERTIES COMPILE_OPTIONS
+                            "-fno-tree-vectorize;-fno-tree-slp-vectorize")
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_avx2.cpp simd/kernels_avxvnni.cpp
-                                 simd/kernels_avx512vnni.cpp)
+    list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_sse4.cpp simd/kernels_avx2.cpp
+                                 simd/kernels_avxvnni.cpp simd/kernels_avx512vnni.cpp)
+    set_source_files_properties(simd/kernels_sse4.cpp PROPERTIES COMPILE_OPTIONS "-mssse3;-msse4.1")
     set(avx2 -mavx2 -mfma -mf16c)
     set_source_files_properties(simd/kernels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
     set_source_files_properties(simd/kernels_avxvnni.cpp PROPERTIES COMPILE_OPTIONS "${avx2};-mavxvnni")
@@ -19,7 +21,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         # A weak symbol in one of these objects could become everybody's copy of an inline function.
         add_test(NAME backends_cpu.weak_symbols
                  COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/check_weak_symbols.py ${CMAKE_NM}
-                         kernels_avx2 kernels_avxvnni kernels_avx512vnni -- $<TARGET_OBJECTS:plait_backends_cpu>
+                         kernels_sse4 kernels_avx2 kernels_avxvnni kernels_avx512vnni -- $<TARGET_OBJECTS:plait_backends_cpu>
                  COMMAND_EXPAND_LISTS)
     endif()
 else()

@@ -7,6 +7,7 @@
 namespace plait::backends::cpu::simd {
 
 const KernelTable& kernels_scalar();
+const KernelTable& kernels_sse4();
 const KernelTable& kernels_avx2();
 const KernelTable& kernels_avxvnni();
 const KernelTable& kernels_avx512vnni();

@@ -20,8 +20,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // Runs a test once per level of this machine.
 inline std::vector<SimdLevel> levels_here() {
     std::vector<SimdLevel> out;
-    for (const SimdLevel level :
-         {SimdLevel::scalar, SimdLevel::avx2, SimdLevel::avxvnni, SimdLevel::avx512vnni})
+    for (const SimdLevel level : kAllLevels)
         if (has_level(level)) out.push_back(level);
     return out;
 }

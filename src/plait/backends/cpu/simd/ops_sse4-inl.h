@@ -1,0 +1,168 @@
+#pragma once
+
+#include <smmintrin.h>
+
+#include <cstdint>
+
+// The operations of ops_x86-inl.h in pairs of 128-bit vectors (built with -mssse3 -msse4.1).
+namespace plait::backends::cpu::simd {
+namespace {
+
+struct Sse4Ops {
+    static constexpr int kGroups = 1;
+    // A vector is two registers and 16 are all there are: larger tiles would only spill.
+    static constexpr int kStreams = 1;
+    static constexpr int kTileRows = 1;
+    static constexpr int kTileTokens = 1;
+    static constexpr int kPackedTokens = 1;
+    using Wide = Sse4Ops;
+    struct F {
+        __m128 low, high;
+    };
+    struct I {
+        __m128i low, high;
+    };
+    using B = I;
+    using Sum = I;
+
+    // Floats. min and max give their second operand if either is NaN.
+    static F zero() { return {_mm_setzero_ps(), _mm_setzero_ps()}; }
+    static F set(float v) { return {_mm_set1_ps(v), _mm_set1_ps(v)}; }
+    static F load(const float* p) { return {_mm_loadu_ps(p), _mm_loadu_ps(p + 4)}; }
+    static void store(float* p, F v) {
+        _mm_storeu_ps(p, v.low);
+        _mm_storeu_ps(p + 4, v.high);
+    }
+    static F load_f16(const uint8_t* p) { return {four_halves(load_64(p)), four_halves(load_64(p + 8))}; }
+    static F load_bf16(const uint8_t* p) { return {four_bf16(load_64(p)), four_bf16(load_64(p + 8))}; }
+    static float half(const uint8_t* p) {
+        uint16_t bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        return _mm_cvtss_f32(four_halves(_mm_cvtsi32_si128(bits)));
+    }
+    static F add(F a, F b) { return {_mm_add_ps(a.low, b.low), _mm_add_ps(a.high, b.high)}; }
+    static F sub(F a, F b) { return {_mm_sub_ps(a.low, b.low), _mm_sub_ps(a.high, b.high)}; }
+    static F mul(F a, F b) { return {_mm_mul_ps(a.low, b.low), _mm_mul_ps(a.high, b.high)}; }
+    static F div(F a, F b) { return {_mm_div_ps(a.low, b.low), _mm_div_ps(a.high, b.high)}; }
+    // Two roundings: the instruction came with AVX2.
+    static F fma(F a, F b, F c) { return add(mul(a, b), c); }
+    static F min(F a, F b) { return {_mm_min_ps(a.low, b.low), _mm_min_ps(a.high, b.high)}; }
+    static F max(F a, F b) { return {_mm_max_ps(a.low, b.low), _mm_max_ps(a.high, b.high)}; }
+    static float sqrt(float v) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(v))); }
+    static float hsum(F v) {
+        const __m128 four = _mm_add_ps(v.low, v.high);
+        const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+    }
+    static float hmax(F v) {
+        const __m128 four = _mm_max_ps(v.low, v.high);
+        const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+    }
+
+    // 32-bit integers.
+    static I set_i(int32_t v) { return {_mm_set1_epi32(v), _mm_set1_epi32(v)}; }
+    static I lane0_i(int32_t v) { return {_mm_cvtsi32_si128(v), _mm_setzero_si128()}; }
+    static I load_u8(const uint8_t* p) {
+        const __m128i bytes = load_64(p);
+        return {_mm_cvtepu8_epi32(bytes), _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 4))};
+    }
+    static I load_i8(const uint8_t* p) {
+        const __m128i bytes = load_64(p);
+        return {_mm_cvtepi8_epi32(bytes), _mm_cvtepi8_epi32(_mm_srli_si128(bytes, 4))};
+    }
+    static I add_i(I a, I b) { return {_mm_add_epi32(a.low, b.low), _mm_add_epi32(a.high, b.high)}; }
+    static I sub_i(I a, I b) { return {_mm_sub_epi32(a.low, b.low), _mm_sub_epi32(a.high, b.high)}; }
+    static I and_i(I a, I b) { return {_mm_and_si128(a.low, b.low), _mm_and_si128(a.high, b.high)}; }
+    static I max_i(I a, I b) { return {_mm_max_epi32(a.low, b.low), _mm_max_epi32(a.high, b.high)}; }
+    template <int N>
+    static I shift_left(I a) {
+        return {_mm_slli_epi32(a.low, N), _mm_slli_epi32(a.high, N)};
+    }
+    template <int N>
+    static I shift_right(I a) {
+        return {_mm_srai_epi32(a.low, N), _mm_srai_epi32(a.high, N)};
+    }
+    static I bits(F v) { return {_mm_castps_si128(v.low), _mm_castps_si128(v.high)}; }
+    static F from_bits(I v) { return {_mm_castsi128_ps(v.low), _mm_castsi128_ps(v.high)}; }
+    static F to_f(I v) { return {_mm_cvtepi32_ps(v.low), _mm_cvtepi32_ps(v.high)}; }
+    static I round_i(F v) { return {_mm_cvtps_epi32(v.low), _mm_cvtps_epi32(v.high)}; }
+    static int32_t hsum_i(I v) {
+        const __m128i four = _mm_add_epi32(v.low, v.high);
+        const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+        return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+    }
+    static int32_t hmax_i(I v) {
+        const __m128i four = _mm_max_epi32(v.low, v.high);
+        const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
+        return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
+    }
+    static void store_i8(int8_t* p, I a, I b, I c, I d) {
+        const auto sixteen = [](I u, I v) {
+            return _mm_packs_epi16(_mm_packs_epi32(u.low, u.high), _mm_packs_epi32(v.low, v.high));
+        };
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), sixteen(a, b));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 16), sixteen(c, d));
+    }
+
+    // Bytes.
+    static B load_b(const void* p) {
+        const auto* bytes = static_cast<const uint8_t*>(p);
+        return {load_128(bytes), load_128(bytes + 16)};
+    }
+    static B load_rows(const uint8_t* p, int64_t) { return load_b(p); }
+    static F load_halves(const uint8_t* p, int64_t) { return load_f16(p); }
+    static void store_rows(float* p, F v) { store(p, v); }
+    static B broadcast4(const int8_t* p) {
+        int32_t four;
+        __builtin_memcpy(&four, p, sizeof four);
+        return set_i(four);
+    }
+    static B low_nibbles(B v) { return {nibbles(v.low), nibbles(v.high)}; }
+    static B high_nibbles(B v) { return {upper_nibbles(v.low), upper_nibbles(v.high)}; }
+    static B expand_nibbles(const uint8_t* p) {
+        const __m128i both = load_128(p);
+        return {nibbles(both), upper_nibbles(both)};
+    }
+
+    // Byte dot products as AVX2 does them (kernels_avx2.cpp): 16-bit sums of pairs, which 8 steps cannot
+    // overflow; signed bytes as |w| * (sign(w) s).
+    static Sum zero_sum() { return set_i(0); }
+    static Sum dot_u7(Sum sum, B u, B s) {
+        return {_mm_add_epi16(sum.low, _mm_maddubs_epi16(u.low, s.low)),
+                _mm_add_epi16(sum.high, _mm_maddubs_epi16(u.high, s.high))};
+    }
+    static I finish(Sum sum) { return {add_pairs(sum.low), add_pairs(sum.high)}; }
+    static I dot_s8(I sum, B w, B s) {
+        return add_i(sum, {products(w.low, s.low), products(w.high, s.high)});
+    }
+    static I start_s8(int32_t) { return set_i(0); }
+    static I start_s8_lane0(int32_t) { return set_i(0); }
+
+  private:
+    static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+    static __m128i load_64(const uint8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
+
+    static __m128 four_bf16(__m128i v) { return _mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(v), 16)); }
+    // 2^112 moves the exponent from one bias to the other, for subnormals too; infinities and NaN are put
+    // right by hand.
+    static __m128 four_halves(__m128i v) {
+        const __m128i wide = _mm_cvtepu16_epi32(v);
+        const __m128i magnitude = _mm_slli_epi32(_mm_and_si128(wide, _mm_set1_epi32(0x7FFF)), 13);
+        const __m128i sign = _mm_slli_epi32(_mm_and_si128(wide, _mm_set1_epi32(0x8000)), 16);
+        const __m128i special = _mm_and_si128(_mm_cmpgt_epi32(magnitude, _mm_set1_epi32((31 << 23) - 1)),
+                                              _mm_set1_epi32(0x7F800000));
+        const __m128 rebiased = _mm_mul_ps(_mm_castsi128_ps(magnitude), _mm_set1_ps(0x1.0p+112f));
+        return _mm_or_ps(rebiased, _mm_castsi128_ps(_mm_or_si128(special, sign)));
+    }
+
+    static __m128i nibbles(__m128i v) { return _mm_and_si128(v, _mm_set1_epi8(15)); }
+    static __m128i upper_nibbles(__m128i v) { return nibbles(_mm_srli_epi16(v, 4)); }
+    static __m128i add_pairs(__m128i words) { return _mm_madd_epi16(words, _mm_set1_epi16(1)); }
+    static __m128i products(__m128i w, __m128i s) {
+        return add_pairs(_mm_maddubs_epi16(_mm_sign_epi8(w, w), _mm_sign_epi8(s, w)));
+    }
+};
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd
