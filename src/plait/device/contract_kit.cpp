@@ -57,15 +57,7 @@ class Interpreter {
         const auto index = static_cast<size_t>(value.index);
         if (value.kind == ir::ValueKind::weight) return material_.weights[index].bytes.data();
         if (value.kind == ir::ValueKind::state) return material_.state[index].bytes.data();
-        switch (static_cast<ir::StepInput>(value.index)) {
-            case ir::StepInput::tokens:
-                return reinterpret_cast<std::byte*>(step_.tokens.data());
-            case ir::StepInput::positions:
-                return reinterpret_cast<std::byte*>(step_.positions.data());
-            case ir::StepInput::output_rows:
-                return reinterpret_cast<std::byte*>(step_.output_rows.data());
-        }
-        return nullptr;
+        return ir::step_input_data(step_, static_cast<ir::StepInput>(value.index));
     }
 
     void run_node(const ir::Node& node) {

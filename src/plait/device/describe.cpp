@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "plait/base/ensure.h"
+#include "plait/base/error.h"
+
 namespace plait::device {
 namespace {
 
@@ -43,6 +46,18 @@ Support supports(const DeviceDescription& device, const OpDesc& op) {
         if (why.empty()) return {static_cast<int>(i), {}};
     }
     return {-1, fmt::format("{}: {}", ir::op_name(op.op), why)};
+}
+
+int supporting_row(const DeviceDescription& device, const ir::Graph& graph, const ir::Node& node,
+                   std::span<const int> layouts) {
+    const auto layout_of = [&](int32_t weight) {
+        const int type = layouts[static_cast<size_t>(weight)];
+        ENSURE(type >= 0, "a weight that a graph reads is stored");
+        return device.buffer_types[static_cast<size_t>(type)].layout_id;
+    };
+    const Support support = supports(device, describe_op(graph, node, layout_of));
+    if (!support) throw Error(fmt::format("{} cannot run {}: {}", device.name, node.name, support.why));
+    return support.row;
 }
 
 }  // namespace plait::device

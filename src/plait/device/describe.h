@@ -88,4 +88,9 @@ struct Support {
 // Looks the op up in the rows. Views and host actions need no kernel: callers do not ask about them.
 Support supports(const DeviceDescription& device, const OpDesc& op);
 
+// The row with which a device runs a node whose weights lie in the given layouts (indices into buffer_types,
+// by weight). Throws Error naming device, node and reason when there is none.
+int supporting_row(const DeviceDescription& device, const ir::Graph& graph, const ir::Node& node,
+                   std::span<const int> layouts);
+
 }  // namespace plait::device

@@ -7,6 +7,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/quote.h"
+#include "plait/gguf/scalars.h"
 
 namespace plait::gguf {
 namespace {
@@ -101,17 +102,7 @@ StringArray Metadata::strings(std::string_view key) const {
     template Array<T> Metadata::array<T>(std::string_view) const;                \
     template std::optional<Array<T>> Metadata::array_optional<T>(std::string_view) const;
 
-PLAIT_GGUF_SCALAR(bool)
-PLAIT_GGUF_SCALAR(uint8_t)
-PLAIT_GGUF_SCALAR(int8_t)
-PLAIT_GGUF_SCALAR(uint16_t)
-PLAIT_GGUF_SCALAR(int16_t)
-PLAIT_GGUF_SCALAR(uint32_t)
-PLAIT_GGUF_SCALAR(int32_t)
-PLAIT_GGUF_SCALAR(uint64_t)
-PLAIT_GGUF_SCALAR(int64_t)
-PLAIT_GGUF_SCALAR(float)
-PLAIT_GGUF_SCALAR(double)
+PLAIT_GGUF_FOR_SCALARS(PLAIT_GGUF_SCALAR)
 #undef PLAIT_GGUF_SCALAR
 
 template std::string_view Metadata::get<std::string_view>(std::string_view) const;

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "plait/base/ensure.h"
+#include "plait/gguf/scalars.h"
 
 namespace plait::gguf {
 namespace {
@@ -202,17 +203,7 @@ ValueType value_type_of() {
     template class Array<T>;                                     \
     template ValueType value_type_of<T>();
 
-PLAIT_GGUF_SCALAR(bool)
-PLAIT_GGUF_SCALAR(uint8_t)
-PLAIT_GGUF_SCALAR(int8_t)
-PLAIT_GGUF_SCALAR(uint16_t)
-PLAIT_GGUF_SCALAR(int16_t)
-PLAIT_GGUF_SCALAR(uint32_t)
-PLAIT_GGUF_SCALAR(int32_t)
-PLAIT_GGUF_SCALAR(uint64_t)
-PLAIT_GGUF_SCALAR(int64_t)
-PLAIT_GGUF_SCALAR(float)
-PLAIT_GGUF_SCALAR(double)
+PLAIT_GGUF_FOR_SCALARS(PLAIT_GGUF_SCALAR)
 #undef PLAIT_GGUF_SCALAR
 
 template std::optional<std::string_view> Value::as<std::string_view>() const;

@@ -7,6 +7,7 @@
 #include "plait/base/atomic_file.h"
 #include "plait/base/ensure.h"
 #include "plait/gguf/format.h"
+#include "plait/gguf/scalars.h"
 #include "plait/gguf/value.h"
 
 namespace plait::gguf {
@@ -141,17 +142,7 @@ std::function<void(const Writer::Sink&)> data_in_memory(std::span<const std::byt
     template void Writer::set<T>(std::string_view, T); \
     template void Writer::set_array<T>(std::string_view, std::span<const T>);
 
-PLAIT_GGUF_SCALAR(bool)
-PLAIT_GGUF_SCALAR(uint8_t)
-PLAIT_GGUF_SCALAR(int8_t)
-PLAIT_GGUF_SCALAR(uint16_t)
-PLAIT_GGUF_SCALAR(int16_t)
-PLAIT_GGUF_SCALAR(uint32_t)
-PLAIT_GGUF_SCALAR(int32_t)
-PLAIT_GGUF_SCALAR(uint64_t)
-PLAIT_GGUF_SCALAR(int64_t)
-PLAIT_GGUF_SCALAR(float)
-PLAIT_GGUF_SCALAR(double)
+PLAIT_GGUF_FOR_SCALARS(PLAIT_GGUF_SCALAR)
 #undef PLAIT_GGUF_SCALAR
 
 }  // namespace plait::gguf

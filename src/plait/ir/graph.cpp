@@ -33,6 +33,18 @@ TensorDesc step_input_desc(StepInput input, const Capacity& capacity) {
 
 }  // namespace
 
+std::byte* step_input_data(const StepView& step, StepInput input) {
+    switch (input) {
+        case StepInput::tokens:
+            return reinterpret_cast<std::byte*>(step.tokens.data());
+        case StepInput::positions:
+            return reinterpret_cast<std::byte*>(step.positions.data());
+        case StepInput::output_rows:
+            return reinterpret_cast<std::byte*>(step.output_rows.data());
+    }
+    return nullptr;
+}
+
 ValueId Graph::source(ValueKind kind, int32_t index, const std::string& name, const TensorDesc& desc) {
     for (size_t id = 0; id < values_.size(); ++id) {
         const Value& value = values_[id];

@@ -27,6 +27,9 @@ enum class ValueKind : uint8_t {
 // The step's data that ops take as operands. Everything else about a step is found through StepView.
 enum class StepInput : uint8_t { tokens, positions, output_rows };
 
+// Where a step's data for an operand lies: int32 values, as many as the input's extent.
+std::byte* step_input_data(const StepView& step, StepInput input);
+
 struct Value {
     ValueKind kind = ValueKind::activation;
     TensorDesc desc;

@@ -57,15 +57,7 @@ std::byte* ReferenceRunner::source_data(const ir::Value& value, const Model& mod
         case ir::ValueKind::state:
             return allocate(value.desc.bytes());
         case ir::ValueKind::step_input:
-            switch (static_cast<ir::StepInput>(value.index)) {
-                case ir::StepInput::tokens:
-                    return std::as_writable_bytes(step_.tokens).data();
-                case ir::StepInput::positions:
-                    return std::as_writable_bytes(step_.positions).data();
-                case ir::StepInput::output_rows:
-                    return std::as_writable_bytes(step_.output_rows).data();
-            }
-            break;
+            return ir::step_input_data(step_, static_cast<ir::StepInput>(value.index));
         case ir::ValueKind::activation:
             break;
     }

@@ -84,15 +84,7 @@ class Lowering {
     }
 
     const Kernel& choose_kernel(const ir::Node& node) const {
-        const auto layout_of = [&](int32_t weight) {
-            const int type = layouts_[static_cast<size_t>(weight)];
-            ENSURE(type >= 0, node.name);
-            return device_.buffer_types[static_cast<size_t>(type)].layout_id;
-        };
-        const device::Support support =
-            device::supports(device_, device::describe_op(graph_, node, layout_of));
-        if (!support) throw Error(fmt::format("{} cannot run {}: {}", device_.name, node.name, support.why));
-        return kernels_[static_cast<size_t>(support.row)];
+        return kernels_[static_cast<size_t>(device::supporting_row(device_, graph_, node, layouts_))];
     }
 
     void lower_node(const ir::Node& node) {

@@ -51,19 +51,7 @@ class Binder {
             case Home::output:
                 return address(bindings_.outputs, place.index);
             case Home::step_input:
-                return step_input(static_cast<ir::StepInput>(place.index));
-        }
-        return nullptr;
-    }
-
-    std::byte* step_input(ir::StepInput input) const {
-        switch (input) {
-            case ir::StepInput::tokens:
-                return reinterpret_cast<std::byte*>(step_.tokens.data());
-            case ir::StepInput::positions:
-                return reinterpret_cast<std::byte*>(step_.positions.data());
-            case ir::StepInput::output_rows:
-                return reinterpret_cast<std::byte*>(step_.output_rows.data());
+                return ir::step_input_data(step_, static_cast<ir::StepInput>(place.index));
         }
         return nullptr;
     }

@@ -104,28 +104,10 @@ class Lowering {
 
 void check_support(const ir::Graph& graph, const device::DeviceDescription& device,
                    std::span<const int> layouts) {
-    const auto layout_of = [&](int32_t weight) {
-        const int type = layouts[static_cast<size_t>(weight)];
-        ENSURE(type >= 0, "a weight that a graph reads is stored");
-        return device.buffer_types[static_cast<size_t>(type)].layout_id;
-    };
     for (const ir::Node& node : graph.nodes()) {
         if (ir::op_is_view(node.op) || ir::op_is_host_action(node.op)) continue;
-        const auto support = device::supports(device, device::describe_op(graph, node, layout_of));
-        if (!support) throw Error(fmt::format("{} cannot run {}: {}", device.name, node.name, support.why));
+        device::supporting_row(device, graph, node, layouts);
     }
-}
-
-std::byte* step_input(const ir::StepView& step, ir::StepInput input) {
-    switch (input) {
-        case ir::StepInput::tokens:
-            return reinterpret_cast<std::byte*>(step.tokens.data());
-        case ir::StepInput::positions:
-            return reinterpret_cast<std::byte*>(step.positions.data());
-        case ir::StepInput::output_rows:
-            return reinterpret_cast<std::byte*>(step.output_rows.data());
-    }
-    return nullptr;
 }
 
 // The bound memory of everything but step inputs.
@@ -197,7 +179,7 @@ SimBoundProgram::BoundSegment SimBoundProgram::bind_segment(const Segment& segme
         for (const Place& place : step.operands) {
             if (place.home == Home::step_input) {
                 const auto input = static_cast<ir::StepInput>(place.index);
-                bound_step.operands.push_back({place.desc, step_input(step_, input)});
+                bound_step.operands.push_back({place.desc, ir::step_input_data(step_, input)});
                 continue;
             }
             const device::Region region = region_of(place, bindings);
