@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "flags.h"
 #include "plait/sample/params.h"
@@ -9,13 +11,13 @@
 #include "plait/tools/synth.h"
 
 // One struct and one function per command: the struct is what the flags said, the function prints results to
-// stdout and throws Error when the command cannot be done.
+// stdout and throws Error when the command cannot be done, UsageError when its flags do not go together.
 namespace plait::app {
 
 struct RunCommand {
     CommonFlags common;
-    std::string prompt;
-    std::string prompt_file;
+    std::optional<std::string> prompt;       // either this
+    std::optional<std::string> prompt_file;  // or this
     int64_t max_tokens = 128;
     sample::Params sampling;
     bool ignore_eos = false;
@@ -24,7 +26,7 @@ void run(const RunCommand& command);
 
 struct LogitsCommand {
     CommonFlags common;
-    std::string tokens;  // "1,2,3"
+    std::vector<int32_t> tokens;
     int64_t greedy = 0;
     std::string out;
 };
@@ -39,7 +41,7 @@ void bench(const BenchCommand& command);
 
 struct PlanCommand {
     CommonFlags common;
-    std::string budget;
+    std::vector<int64_t> budgets;  // bytes by member; empty: none given
     bool json = false;
 };
 void plan(const PlanCommand& command);
@@ -72,7 +74,7 @@ struct SynthCommand {
     std::string size;
     std::string type;
     std::string out;
-    uint64_t seed = 0;
+    std::optional<uint64_t> seed;  // unset: 0
 };
 void synth(const SynthCommand& command);
 

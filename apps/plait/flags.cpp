@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 namespace plait::app {
 namespace {
 
 constexpr std::array<std::pair<const char*, const char*>, 6> kTwins = {{
-    {"-ub", "--ubatch"},
+    {"-ub", "--ubatch-size"},
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-fa", "--flash-attn"},
@@ -16,17 +17,40 @@ constexpr std::array<std::pair<const char*, const char*>, 6> kTwins = {{
     {"-ts", "--tensor-split"},
 }};
 
+bool takes_text(const std::string& argument) { return argument == "-p" || argument == "--prompt"; }
+
+bool is_short_with_value(const std::string& argument) {
+    return argument.size() >= 3 && argument[0] == '-' && argument[2] == '=' &&
+           std::isalpha(static_cast<unsigned char>(argument[1])) != 0;
+}
+
+// The arguments that one stands for.
+void append_rewritten(const std::string& argument, std::vector<std::string>& rewritten) {
+    if (is_short_with_value(argument)) {
+        rewritten.push_back(argument.substr(0, 2));
+        rewritten.push_back(argument.substr(3));
+        return;
+    }
+    const size_t name_end = std::min(argument.find('='), argument.size());
+    const std::string name = argument.substr(0, name_end);
+    const auto twin = std::ranges::find_if(kTwins, [&](const auto& pair) { return name == pair.first; });
+    rewritten.push_back(twin == kTwins.end() ? argument : twin->second + argument.substr(name_end));
+}
+
 }  // namespace
 
 std::vector<std::string> rewrite_flags(const std::vector<std::string>& arguments) {
-    std::vector<std::string> rewritten = arguments;
-    for (std::string& argument : rewritten) {
-        if (argument == "--") break;
-        // "-ub=512" is as good as "-ub 512".
-        const std::string name = argument.substr(0, argument.find('='));
-        const auto twin =
-            std::ranges::find(kTwins, name, [](const auto& pair) { return std::string(pair.first); });
-        if (twin != kTwins.end()) argument.replace(0, name.size(), twin->second);
+    std::vector<std::string> rewritten;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i] == "--") {
+            rewritten.insert(rewritten.end(), arguments.begin() + static_cast<ptrdiff_t>(i), arguments.end());
+            break;
+        }
+        const bool is_text = i > 0 && takes_text(arguments[i - 1]);
+        if (is_text)
+            rewritten.push_back(arguments[i]);
+        else
+            append_rewritten(arguments[i], rewritten);
     }
     return rewritten;
 }

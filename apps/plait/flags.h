@@ -11,7 +11,7 @@ namespace plait::app {
 
 // How to split over several devices; with one there is nothing to split and they change nothing.
 struct SplitFlags {
-    std::string mode = "tensor";
+    std::string mode;  // empty: not asked for
     std::string embedding = "mirrored";
     std::string experts = "inner";
     std::string exchange = "f32";
@@ -30,9 +30,9 @@ struct CommonFlags {
     engine::EngineOptions engine;          // but for the cache types
     std::optional<dtype::DType> key_type;  // unset: as --exact says
     std::optional<dtype::DType> value_type;
-    std::optional<uint64_t> seed;
-    std::string pre;              // pre-tokenizer to use whatever the file names
-    int64_t truncate_prompt = 0;  // keep the last N tokens of a longer prompt; 0: refuse it
+    std::optional<uint64_t> seed;  // unset: draw one
+    std::string pre;               // pre-tokenizer to use whatever the file names
+    int64_t truncate_prompt = 0;   // keep the last N tokens of a longer prompt; 0: refuse it
     bool keep_cache = true;
     bool verify = false;
     SplitFlags split;
@@ -45,8 +45,9 @@ struct LogFlags {
     std::string file;
 };
 
-// Rewrites llama.cpp's single-dash flags of several letters (-ub, -ctk, -sm, ...) to their double-dash twins,
-// which is the only form CLI11 knows. Only whole arguments change, and none behind "--".
+// Rewrites what CLI11 does not know into what it does: llama.cpp's single-dash flags of several letters (-ub,
+// -ctk, -sm, ...) into their double-dash twins, and "-c=40" into "-c 40". The prompt's text, and all behind
+// "--", stay as they are.
 std::vector<std::string> rewrite_flags(const std::vector<std::string>& arguments);
 
 }  // namespace plait::app

@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,32 +15,54 @@
 // usage.
 namespace plait::app {
 
+// Flags that make no sense, by themselves or together: the exit status is that of wrong usage.
+class UsageError : public Error {
+  public:
+    using Error::Error;
+};
+
+// What `work` returns; its Error as a UsageError. For checks of what the flags say.
+template <class Work>
+auto as_usage(const Work& work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        throw UsageError(error.what());
+    }
+}
+
 dtype::DType parse_cache_type(const std::string& text);
-std::string parse_devices(const std::string& text);  // the text itself, checked
-std::string parse_simd(const std::string& text);     // the text itself, checked
+std::string parse_devices(const std::string& text);             // the text itself, checked
+std::string parse_simd(const std::string& text);                // the text itself, checked
+std::string parse_pre(const std::string& text);                 // the text itself, checked
+std::string parse_shares(const std::string& text);              // the text itself, checked
+std::optional<uint64_t> parse_seed(const std::string& text);    // nothing for -1: draw one
+std::vector<int64_t> parse_byte_list(const std::string& text);  // "2G,512M" as bytes
 
 // "1,2,3" as ids; spaces, line ends and surrounding brackets are skipped.
 std::vector<int32_t> parse_ids(const std::string& text);
-// "2G,512M" as bytes.
-std::vector<int64_t> parse_byte_list(const std::string& text);
+// The same, of at least one id.
+std::vector<int32_t> parse_some_ids(const std::string& text);
 
-// A CLI11 check: empty when the text is "auto" or a list of non-negative numbers, not all zero.
-std::string check_shares(std::string& text);
+// CLI11 checks of an option's text.
+CLI::Validator whole_number(int64_t smallest, int64_t largest = std::numeric_limits<int32_t>::max());
+CLI::Validator real_number();
+CLI::Validator one_of(std::vector<std::string> values);
 
 // An option whose text goes through `parse` into `value`.
 template <class Value, class T>
-CLI::Option* add_parsed(CLI::App& app, const char* name, Value& value, T (*parse)(const std::string&),
+CLI::Option* add_parsed(CLI::App& app, const std::string& names, Value& value, T (*parse)(const std::string&),
                         const char* what) {
-    return app.add_option_function<std::string>(
-        name,
-        [&value, parse, name](const std::string& text) {
-            try {
-                value = parse(text);
-            } catch (const Error& error) {
-                throw CLI::ValidationError(name, error.what());
-            }
-        },
-        what);
+    const std::string shown = names.substr(names.rfind(',') + 1);
+    const auto take = [&value, parse, shown](const std::string& text) {
+        try {
+            value = parse(text);
+        } catch (const Error& error) {
+            const bool named = std::string(error.what()).starts_with(shown);
+            throw UsageError(named ? error.what() : shown + ": " + error.what());
+        }
+    };
+    return app.add_option_function<std::string>(names, take, what);
 }
 
 }  // namespace plait::app

@@ -4,11 +4,11 @@
 #include <xxhash.h>
 
 #include <atomic>
-#include <csignal>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <system_error>
 
-#include "plait/base/atomic_file.h"
-#include "plait/base/error.h"
 #include "plait/base/log.h"
 #include "plait/base/mapped_file.h"
 #include "plait/base/progress.h"
@@ -24,10 +24,32 @@ void on_interrupt(int) {
     if (StopWord* stop = interrupted.load()) stop->cancel();
 }
 
-void report_hash(const std::string& path) {
-    const MappedFile file(path);
-    const XXH64_hash_t hash = XXH3_64bits(file.bytes().data(), file.bytes().size());
-    log_info(fmt::format("XXH3-64 of {}: {:016x}", path, hash));
+void warn_of_idle_flags(const SplitFlags& split) {
+    if (split.flash_attention == "off") {
+        log_warning("-fa off: attention is always the blocked kind here; going on with it");
+    }
+    if (!split.mode.empty() && split.mode != "none") {
+        log_warning(fmt::format("-sm {}: there is one member, so nothing is split", split.mode));
+    }
+}
+
+void warn_of_untrained_positions(const engine::Prepared& prepared) {
+    const int64_t trained = prepared.model->summary().trained_context;
+    if (prepared.options.context <= trained) return;
+    log_warning(
+        fmt::format("the context of {} tokens is longer than the {} this model was trained for; text beyond "
+                    "may be poor",
+                    prepared.options.context, trained));
+}
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+std::string read_all(std::FILE* file, const std::string& name) {
+    std::string text;
+    char buffer[65536];
+    while (const size_t read = std::fread(buffer, 1, sizeof(buffer), file)) text.append(buffer, read);
+    if (std::ferror(file) != 0) throw Error(fmt::format("cannot read {}: {}", name, reason(errno)));
+    return text;
 }
 
 }  // namespace
@@ -37,20 +59,36 @@ engine::EngineOptions engine_options(const CommonFlags& flags) {
     const auto default_type = options.exact ? dtype::DType::F32 : dtype::DType::F16;
     options.key_type = flags.key_type.value_or(default_type);
     options.value_type = flags.value_type.value_or(default_type);
-    if (flags.split.flash_attention == "off") {
-        log_warning("-fa off: attention is always the blocked kind here; going on with it");
-    }
+    warn_of_idle_flags(flags.split);
     return options;
 }
 
-std::unique_ptr<engine::Engine> load_engine(const CommonFlags& flags, const engine::EngineOptions& options) {
-    if (flags.verify) report_hash(options.model);
+engine::Prepared prepare_model(const CommonFlags& flags, const engine::EngineOptions& options) {
     engine::Prepared prepared = engine::prepare(options);
+    verify_model(flags);
     log_info(tools::start_text(prepared));
+    log_debug(tools::details_text(prepared));
+    warn_of_untrained_positions(prepared);
+    return prepared;
+}
+
+std::unique_ptr<engine::Engine> load_engine(engine::Prepared prepared) {
+    const auto start = std::chrono::steady_clock::now();
     Progress progress("loading weights");
-    return std::make_unique<engine::Engine>(std::move(prepared), [&progress](int64_t done, int64_t total) {
-        progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-    });
+    auto engine =
+        std::make_unique<engine::Engine>(std::move(prepared), [&progress](int64_t done, int64_t total) {
+            progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+        });
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    log_debug(fmt::format("loaded in {:.2f} s", seconds.count()));
+    return engine;
+}
+
+void verify_model(const CommonFlags& flags) {
+    if (!flags.verify) return;
+    const MappedFile file(flags.engine.model);
+    const XXH64_hash_t hash = XXH3_64bits(file.bytes().data(), file.bytes().size());
+    log_info(fmt::format("XXH3-64 of {}: {:016x}", flags.engine.model, hash));
 }
 
 text::Tokenizer load_tokenizer(const gguf::File& file, const std::string& pre) {
@@ -64,37 +102,37 @@ InterruptGuard::InterruptGuard(StopWord& stop) {
     struct sigaction action = {};
     action.sa_handler = on_interrupt;
     action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGINT, &action, &previous_);
 }
 
 InterruptGuard::~InterruptGuard() {
-    std::signal(SIGINT, SIG_DFL);
+    sigaction(SIGINT, &previous_, nullptr);
     interrupted.store(nullptr);
 }
 
-std::string read_stdin() {
-    std::string text;
-    char buffer[65536];
-    while (const size_t read = std::fread(buffer, 1, sizeof(buffer), stdin)) text.append(buffer, read);
-    if (std::ferror(stdin)) throw Error("standard input cannot be read");
-    return text;
+ReportFile::ReportFile(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
 }
 
+void ReportFile::write(const std::string& json) {
+    const std::string text = json + "\n";
+    file_->write(std::as_bytes(std::span(text)));
+    file_->commit();
+}
+
+std::string read_stdin() { return read_all(stdin, "standard input"); }
+
 std::string read_text_file(const std::string& path) {
-    const MappedFile file(path);
-    return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+    if (file == nullptr) throw Error(fmt::format("cannot read {}: {}", path, reason(errno)));
+    return read_all(file.get(), path);
 }
 
 void write_stdout(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-        throw Error("standard output cannot be written");
-    }
-}
-
-void write_text_file(const std::string& path, std::string_view text) {
-    AtomicFile file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+    const int error = errno;
+    if (error == EPIPE) throw OutputClosed("nobody reads standard output");
+    throw Error(fmt::format("cannot write standard output: {}", reason(error)));
 }
 
 }  // namespace plait::app

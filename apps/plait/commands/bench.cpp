@@ -5,9 +5,14 @@
 namespace plait::app {
 
 void bench(const BenchCommand& command) {
-    const tools::BenchResult result = tools::bench(engine_options(command.common), command.bench);
+    const engine::EngineOptions engine = engine_options(command.common);
+    tools::BenchOptions options = command.bench;
+    options.keep_cache = command.common.keep_cache;
+    ReportFile report(command.common.report);
+    verify_model(command.common);
+    const tools::BenchResult result = tools::bench(engine, options);
     write_stdout(command.json ? tools::bench_json(result) + "\n" : tools::bench_text(result));
-    if (!command.common.report.empty()) write_text_file(command.common.report, tools::bench_json(result));
+    if (report.wanted()) report.write(tools::bench_json(result));
 }
 
 }  // namespace plait::app

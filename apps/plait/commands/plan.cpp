@@ -1,16 +1,18 @@
-#include "../commands.h"
-#include "../parse.h"
-#include "../session.h"
 #include "plait/tools/plan_report.h"
+
+#include "../commands.h"
+#include "../session.h"
 
 namespace plait::app {
 
 void plan(const PlanCommand& command) {
+    ReportFile file(command.common.report);
     const engine::Prepared prepared = engine::prepare(engine_options(command.common));
+    verify_model(command.common);
     const tools::PlanReport report = tools::plan_report(prepared);
     write_stdout(command.json ? tools::plan_json(report) + "\n" : tools::plan_text(report));
-    if (!command.common.report.empty()) write_text_file(command.common.report, tools::plan_json(report));
-    if (!command.budget.empty()) tools::check_budgets(report, parse_byte_list(command.budget));
+    if (file.wanted()) file.write(tools::plan_json(report));
+    tools::check_budgets(report, command.budgets);
 }
 
 }  // namespace plait::app

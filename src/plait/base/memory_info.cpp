@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "plait/base/error.h"
 #include "plait/base/text_fields.h"
@@ -37,6 +38,14 @@ MemoryInfo memory_info(const ReadSystemFile& read) {
 uint64_t peak_resident_bytes(const ReadSystemFile& read) {
     constexpr const char* kPath = "/proc/self/status";
     return kibibytes(read_or_throw(read, kPath), "VmHWM:", kPath);
+}
+
+// proc(5), /proc/pid/clear_refs: writing 5 sets VmHWM to what is resident.
+bool reset_peak_resident() {
+    std::ofstream file("/proc/self/clear_refs");
+    file << "5";
+    file.flush();
+    return file.good();
 }
 
 }  // namespace plait

@@ -19,5 +19,7 @@ MemoryInfo memory_info(const ReadSystemFile& read = read_system_file);
 // The most memory this process has had resident at a time (VmHWM), mapped file pages included. Throws Error
 // when the system does not say. Any thread.
 uint64_t peak_resident_bytes(const ReadSystemFile& read = read_system_file);
+// Makes what is resident now the most so far. False where the system does not allow it. Any thread.
+bool reset_peak_resident();
 
 }  // namespace plait

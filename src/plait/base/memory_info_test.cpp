@@ -53,5 +53,16 @@ TEST(MemoryInfoTest, PeakGrowsWithTouchedMemory) {
     EXPECT_GE(peak_resident_bytes(), kBytes);
 }
 
+TEST(MemoryInfoTest, PeakIsForgottenWhenAskedFor) {
+    constexpr size_t kBytes = 64 << 20;
+    {
+        std::vector<char> touched(kBytes, 1);
+        EXPECT_EQ(touched[kBytes / 2], 1);
+    }
+    const uint64_t before = peak_resident_bytes();
+    if (!reset_peak_resident()) GTEST_SKIP() << "the system does not allow it";
+    EXPECT_LE(peak_resident_bytes() + kBytes / 2, before);
+}
+
 }  // namespace
 }  // namespace plait

@@ -23,12 +23,12 @@ void refuse_what_does_not_fit(const Prepared& prepared) {
     const int64_t needed = prepared.memory.total();
     const int64_t free = prepared.device->describe().memory_bytes;
     if (needed <= free) return;
-    const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-    throw Error(fmt::format(
-        "{}: the model needs {:.0f} MiB (weights {:.0f}, cache {:.0f}, compute {:.0f}) and {:.0f} MiB "
-        "are free; a smaller context (-c) or micro-batch (-ub) needs less",
-        prepared.device->describe().name, mib(needed), mib(prepared.memory.weights),
-        mib(prepared.memory.state), mib(prepared.memory.compute), mib(free)));
+    throw Error(
+        fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} are "
+                    "free; a smaller context "
+                    "(-c) or micro-batch (-ub) needs less",
+                    prepared.device->describe().name, needed, prepared.memory.weights, prepared.memory.state,
+                    prepared.memory.compute, free));
 }
 
 int64_t largest_shown(const Prepared& prepared) {

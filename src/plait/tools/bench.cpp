@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "plait/base/error.h"
+#include "plait/base/log.h"
 #include "plait/base/memory_info.h"
 #include "plait/engine/engine.h"
 #include "plait/engine/text_run.h"
@@ -60,20 +61,20 @@ class Bench {
           prompt_(prompt_ids(options.prompt, engine.vocabulary())) {}
 
     void warm_up() {
-        engine::TextRun text(engine_);
+        engine::TextRun text(engine_, options_.keep_cache);
         const int32_t token = 1 % static_cast<int32_t>(engine_.vocabulary());
         extend(text, {&token, 1});
     }
 
     double prompt_rate() {
-        engine::TextRun text(engine_);
+        engine::TextRun text(engine_, options_.keep_cache);
         if (!depth_.empty()) extend(text, depth_);
         return static_cast<double>(options_.prompt) / seconds_of([&] { extend(text, prompt_); });
     }
 
     // Greedy, so that every repetition reads the same; ids of the last one are kept.
     double generation_rate() {
-        engine::TextRun text(engine_);
+        engine::TextRun text(engine_, options_.keep_cache);
         const int32_t first = 1 % static_cast<int32_t>(engine_.vocabulary());
         extend(text, depth_.empty() ? std::span(&first, 1) : std::span<const int32_t>(depth_));
         greedy_.clear();
@@ -115,6 +116,13 @@ int64_t total_weight_bytes(const models::Model& model) {
     return bytes;
 }
 
+void forget_peak() {
+    if (!reset_peak_resident()) {
+        log_warning(
+            "the system does not let go of the peak memory so far: it includes that of measuring the memory");
+    }
+}
+
 double ceiling(int threads) {
     Cores cores;
     return measure_read(cores, threads > 0 ? threads : cores.usable());
@@ -134,8 +142,9 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
     BenchResult result;
     result.read_ceiling_before = ceiling(options.threads);
     {
+        forget_peak();
         engine::EngineOptions sized = options;
-        sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
+        if (options.context < 0) sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
         engine::Engine engine(sized);
         result.device = engine.prepared().device->describe().details;
         result.weights_bytes = total_weight_bytes(engine.model());

@@ -13,6 +13,7 @@ struct BenchOptions {
     int64_t generate = 128;  // tokens
     int64_t depth = 0;       // tokens already in the context before either
     int repetitions = 5;
+    bool keep_cache = true;  // as in TextRun
 };
 
 struct Rate {
@@ -26,8 +27,8 @@ Rate summarise(std::vector<double> values);
 struct BenchResult {
     Rate prompt_tps;  // tokens per second; all zero when not asked for
     Rate generation_tps;
-    uint64_t peak_rss_bytes = 0;
-    int64_t weights_bytes = 0;           // of the model, as in the file
+    uint64_t peak_rss_bytes = 0;  // while the model was loaded; what measuring the memory took does not count
+    int64_t weights_bytes = 0;    // of the model, as in the file
     int64_t weight_bytes_per_token = 0;  // what generating one token reads of them
     double read_ceiling_before = 0;      // memory reading, bytes per second
     double read_ceiling_after = 0;
@@ -37,8 +38,9 @@ struct BenchResult {
     std::string device;           // details of the device that ran
 };
 
-// Runs a fixed pseudo-random prompt; needs no tokenizer. options.context is set to what the run needs. Throws
-// Error for options that make no sense and whatever the engine throws.
+// Runs a fixed pseudo-random prompt; needs no tokenizer. The context is what the run needs, unless
+// options.context asks for another. Throws Error for options that make no sense and whatever the engine
+// throws.
 BenchResult bench(const engine::EngineOptions& options, const BenchOptions& bench);
 
 }  // namespace plait::tools

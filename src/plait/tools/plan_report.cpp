@@ -39,6 +39,10 @@ std::string plan_text(const PlanReport& report) {
                             mib(member.weights), mib(member.mapped), mib(member.state), mib(member.compute),
                             mib(member.free));
     }
+    if (report.weights_without_reader > 0) {
+        text += fmt::format("{} weights are read by no program and take no memory\n",
+                            report.weights_without_reader);
+    }
     text += "no collectives: one member computes everything\n";
     return text;
 }

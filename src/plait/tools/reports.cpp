@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace plait::tools {
 namespace {
@@ -26,6 +28,37 @@ std::string rate_text(const char* label, const Rate& rate) {
                        rate.min, rate.max);
 }
 
+// What every report of a run begins with.
+nlohmann::json prepared_json(const engine::Prepared& prepared) {
+    return {{"device", prepared.device->describe().name},
+            {"context", prepared.options.context},
+            {"weights_bytes", prepared.memory.weights + prepared.memory.mapped_weights},
+            {"kv_bytes", prepared.memory.state},
+            {"compute_bytes", prepared.memory.compute}};
+}
+
+std::string ladder_text(const engine::Prepared& prepared) {
+    std::string text;
+    for (const ir::Capacity& capacity : prepared.ladder) {
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", capacity.tokens);
+    }
+    return text;
+}
+
+// "211 as rows, 61 as packed8"
+std::string layouts_text(const engine::Prepared& prepared) {
+    std::map<std::string, int64_t> counts;
+    for (const int layout : prepared.layouts) {
+        if (layout < 0) continue;  // read by no program
+        ++counts[prepared.device->describe().buffer_types[static_cast<size_t>(layout)].layout_id];
+    }
+    std::string text;
+    for (const auto& [name, count] : counts) {
+        text += fmt::format("{}{} as {}", text.empty() ? "" : ", ", count, name);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string start_text(const engine::Prepared& prepared) {
@@ -37,6 +70,17 @@ std::string start_text(const engine::Prepared& prepared) {
         "compute\none device: nothing to split, no transport\n{}",
         device.name, device.details, mib(memory.weights + memory.mapped_weights), mib(memory.mapped_weights),
         mib(memory.state), mib(memory.compute), prepared.context_note);
+}
+
+std::string details_text(const engine::Prepared& prepared) {
+    const models::ModelSummary& model = prepared.model->summary();
+    const engine::EngineOptions& options = prepared.options;
+    return fmt::format(
+        "{}: {} layers, width {}, vocabulary {}\ncache: keys {}, values {}, pages of {} tokens\n"
+        "steps compiled for up to {} tokens\nweights: {}",
+        model.architecture, model.layers, model.width, model.vocabulary, dtype::info(options.key_type).name,
+        dtype::info(options.value_type).name, options.page_tokens, ladder_text(prepared),
+        layouts_text(prepared));
 }
 
 std::string generation_text(const engine::Generation& generation) {
@@ -51,12 +95,8 @@ std::string generation_text(const engine::Generation& generation) {
 
 std::string generation_json(const engine::Prepared& prepared, const engine::Generation& generation) {
     const int64_t timed = std::max<int64_t>(0, generation.generated_tokens - 1);
-    const nlohmann::json document = {
-        {"device", prepared.device->describe().name},
-        {"context", prepared.options.context},
-        {"weights_bytes", prepared.memory.weights + prepared.memory.mapped_weights},
-        {"kv_bytes", prepared.memory.state},
-        {"compute_bytes", prepared.memory.compute},
+    nlohmann::json document = prepared_json(prepared);
+    document.update({
         {"prompt_tokens", generation.prompt_tokens},
         {"generated_tokens", generation.generated_tokens},
         {"stop_reason", engine::stop_reason_name(generation.reason)},
@@ -64,7 +104,15 @@ std::string generation_json(const engine::Prepared& prepared, const engine::Gene
         {"generation_seconds", generation.generation_seconds},
         {"prompt_tps", rate(generation.prompt_tokens, generation.prompt_seconds)},
         {"gen_tps", rate(timed, generation.generation_seconds)},
-    };
+    });
+    return document.dump(2);
+}
+
+std::string logits_json(const engine::Prepared& prepared, size_t prompt_tokens,
+                        std::span<const int32_t> greedy) {
+    nlohmann::json document = prepared_json(prepared);
+    document.update(
+        {{"prompt_tokens", prompt_tokens}, {"greedy", std::vector<int32_t>(greedy.begin(), greedy.end())}});
     return document.dump(2);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "plait/engine/engine.h"
@@ -13,9 +15,16 @@ namespace plait::tools {
 // The lines at the start of a run: members, mode, context.
 std::string start_text(const engine::Prepared& prepared);
 
+// What -v adds: the model's shape, cache, steps and how weights are stored.
+std::string details_text(const engine::Prepared& prepared);
+
 // "48 tokens (limit) in 0.41 s: prompt 5 tokens at 220.1/s, then 117.9 tokens/s"
 std::string generation_text(const engine::Generation& generation);
 std::string generation_json(const engine::Prepared& prepared, const engine::Generation& generation);
+
+// {"device", "context", bytes.., "prompt_tokens", "greedy"}
+std::string logits_json(const engine::Prepared& prepared, size_t prompt_tokens,
+                        std::span<const int32_t> greedy);
 
 std::string bench_text(const BenchResult& result);
 std::string bench_json(const BenchResult& result);

@@ -149,6 +149,24 @@ int64_t count_parameters(const std::vector<Planned>& tensors) {
     return sum;
 }
 
+// All that is known before anything is written.
+struct FilePlan {
+    const SynthArch& arch;
+    SynthSize size;
+    FileType type;
+    std::vector<Planned> tensors;
+    int64_t parameters;
+};
+
+FilePlan make_plan(const SynthOptions& options) {
+    const SynthArch& arch = find_synth_arch(options.arch);
+    const SynthSize size = parse_synth_size(options.arch, options.size);
+    const FileType type = parse_type(options.type);
+    std::vector<Planned> tensors = plan_tensors(arch, size, type.type);
+    const int64_t parameters = count_parameters(tensors);
+    return {arch, size, type, std::move(tensors), parameters};
+}
+
 // --- writing
 
 // Gives the tensor's bytes, row by row; every row has a seed of its own.
@@ -214,20 +232,18 @@ std::string spelling_note(const SynthVocabulary& vocabulary) {
 
 }  // namespace
 
+void check_synth(const SynthOptions& options) { make_plan(options); }
+
 SynthResult synth(const SynthOptions& options) {
-    const SynthArch& arch = find_synth_arch(options.arch);
-    const SynthSize size = parse_synth_size(options.arch, options.size);
-    const FileType type = parse_type(options.type);
-    const std::vector<Planned> tensors = plan_tensors(arch, size, type.type);
-    const int64_t parameters = count_parameters(tensors);
-    const SynthVocabulary vocabulary = synth_vocabulary(size.vocab);
+    const FilePlan plan = make_plan(options);
+    const SynthVocabulary vocabulary = synth_vocabulary(plan.size.vocab);
 
     gguf::Writer writer;
-    set_metadata(writer, arch, size, type);
+    set_metadata(writer, plan.arch, plan.size, plan.type);
     set_tokenizer(writer, vocabulary);
-    write_file(writer, tensors, options);
-    return {.size = size,
-            .parameters = parameters,
+    write_file(writer, plan.tensors, options);
+    return {.size = plan.size,
+            .parameters = plan.parameters,
             .bytes = std::filesystem::file_size(options.out),
             .note = spelling_note(vocabulary)};
 }

@@ -46,6 +46,9 @@ struct SynthResult {
     std::string note;    // a sentence on what the model cannot do (spell every text, say), or empty
 };
 
+// Throws Error unless arch, size and type are known and go together. Writes nothing.
+void check_synth(const SynthOptions& options);
+
 // Writes the model; the file appears only when whole. Streams: needs memory for a few rows. The bytes depend
 // on the options alone. Throws Error.
 SynthResult synth(const SynthOptions& options);
