@@ -35,6 +35,20 @@ std::optional<Number> number_of(std::string_view text) {
     return number;
 }
 
+constexpr std::string_view kSpaces = " \t\r\n";
+
+bool is_between_ids(char c) { return c == ',' || kSpaces.find(c) != std::string_view::npos; }
+
+std::string_view trimmed(std::string_view text) {
+    const size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
+    return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+std::string_view without_brackets(std::string_view list) {
+    if (!list.starts_with('[') || !list.ends_with(']')) return list;
+    return trimmed(list.substr(1, list.size() - 2));
+}
+
 std::string range_text(int64_t smallest, int64_t largest) {
     if (smallest == largest) return fmt::format("{}", smallest);
     return fmt::format("a whole number from {} to {}", smallest, largest);
@@ -99,23 +113,18 @@ std::vector<int64_t> parse_byte_list(const std::string& text) {
 
 std::vector<int32_t> parse_ids(const std::string& text) {
     std::vector<int32_t> ids;
-    const char* at = text.data();
-    const char* end = at + text.size();
-    const auto skip = [&](std::string_view skipped) {
-        while (at != end && skipped.find(*at) != std::string_view::npos) ++at;
-    };
-    skip(" \t\r\n[");
+    const std::string_view list = without_brackets(trimmed(text));
+    const char* at = list.data();
+    const char* const end = at + list.size();
     while (at != end) {
         int32_t id = 0;
         const auto [rest, fault] = std::from_chars(at, end, id);
         if (fault != std::errc()) {
             throw Error(fmt::format("expected ids such as 1,2,3, found {} at character {}",
-                                    quote(std::string(at, std::min<size_t>(end - at, 20))),
-                                    at - text.data() + 1));
+                                    quote(std::string_view(at, end), 20), at - text.data() + 1));
         }
         ids.push_back(id);
-        at = rest;
-        skip(" \t\r\n,]");
+        at = std::find_if_not(rest, end, is_between_ids);
     }
     return ids;
 }

@@ -39,7 +39,7 @@ std::string parse_shares(const std::string& text);              // the text itse
 std::optional<uint64_t> parse_seed(const std::string& text);    // nothing for -1: draw one
 std::vector<int64_t> parse_byte_list(const std::string& text);  // "2G,512M" as bytes
 
-// "1,2,3" as ids; spaces, line ends and surrounding brackets are skipped.
+// "1,2,3", "1 2 3" or "[1, 2, 3]" as ids, on any number of lines.
 std::vector<int32_t> parse_ids(const std::string& text);
 // The same, of at least one id.
 std::vector<int32_t> parse_some_ids(const std::string& text);
