@@ -109,7 +109,8 @@ class UsageTest(CliTest):
         for flags in ("-sm none", "-sm layer", "-sm row", "-sm tensor", "-ts auto", "-ts 1", "-ts 3,1",
                       "--main-device 0", "--embd mirrored", "--embd vocab", "--embd hidden", "--moe-split inner",
                       "--moe-split experts", "--exchange f32", "--exchange bf16", "--exchange q8_0", "--candidates 3",
-                      "--reduce auto", "--reduce direct", "--reduce pairwise", "--reduce butterfly", "--check-members", "--fast",
+                      "--reduce auto", "--reduce direct", "--reduce pairwise", "--reduce butterfly", "--check-members",
+                      "--fast",
                       "--no-pack-cache", "-fa on", "-fa auto", "-fa off"):
             result = self.done(*run_flags("--seed", 1, *flags.split()))
             self.assertEqual(result.out, plain.out, flags)
