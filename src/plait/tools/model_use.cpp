@@ -25,7 +25,8 @@ void describe_model(const models::Model& model, ModelUse& use) {
         use.role_of[weight.name] = role;
     }
     for (const ir::StateGroupSpec& group : model.state_groups()) {
-        use.state_groups.push_back({group.name, static_cast<int64_t>(group.tensors.size()), group.bytes_per_token()});
+        use.state_groups.push_back(
+            {group.name, static_cast<int64_t>(group.tensors.size()), group.bytes_per_token()});
     }
 }
 
@@ -44,14 +45,15 @@ ModelUse model_use(const gguf::File& file) {
 
 std::string model_use_text(const ModelUse& use, bool tensors) {
     if (!use.refusal.empty()) return fmt::format("Plait cannot run this file: {}\n", use.refusal);
-    std::string text = fmt::format("Plait runs it as {}: {} layers, width {}, vocabulary {}, trained context {}\n",
-                                   use.architecture, use.layers, use.width, use.vocabulary, use.trained_context);
+    std::string text =
+        fmt::format("Plait runs it as {}: {} layers, width {}, vocabulary {}, trained context {}\n",
+                    use.architecture, use.layers, use.width, use.vocabulary, use.trained_context);
     for (const auto& [role, total] : use.roles) {
         text += fmt::format("  {:<24} {:>5} tensors {:>14} bytes\n", role, total.tensors, total.bytes);
     }
     for (const ModelUse::Group& group : use.state_groups) {
-        text += fmt::format("  state group {}: {} tensors, {} bytes per token in F16\n", group.name, group.tensors,
-                            group.bytes_per_token);
+        text += fmt::format("  state group {}: {} tensors, {} bytes per token in F16\n", group.name,
+                            group.tensors, group.bytes_per_token);
     }
     if (!tensors) return text;
     for (const auto& [tensor, role] : use.role_of) text += fmt::format("  {:<40} {}\n", tensor, role);
@@ -60,13 +62,17 @@ std::string model_use_text(const ModelUse& use, bool tensors) {
 
 std::string model_use_json(const ModelUse& use, bool tensors) {
     if (!use.refusal.empty()) {
-        return nlohmann::json{{"refusal", use.refusal}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        return nlohmann::json{{"refusal", use.refusal}}.dump(-1, ' ', false,
+                                                             nlohmann::json::error_handler_t::replace);
     }
     nlohmann::json roles = nlohmann::json::object();
-    for (const auto& [role, total] : use.roles) roles[role] = {{"tensors", total.tensors}, {"bytes", total.bytes}};
+    for (const auto& [role, total] : use.roles)
+        roles[role] = {{"tensors", total.tensors}, {"bytes", total.bytes}};
     nlohmann::json groups = nlohmann::json::array();
     for (const ModelUse::Group& group : use.state_groups) {
-        groups.push_back({{"name", group.name}, {"tensors", group.tensors}, {"bytes_per_token_f16", group.bytes_per_token}});
+        groups.push_back({{"name", group.name},
+                          {"tensors", group.tensors},
+                          {"bytes_per_token_f16", group.bytes_per_token}});
     }
     nlohmann::json document = {{"architecture", use.architecture},
                                {"layers", use.layers},
