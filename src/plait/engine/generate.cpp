@@ -29,10 +29,10 @@ class Generator {
 
     Generation run(std::span<const int32_t> prompt) {
         for (int32_t token : prompt) sampler_.accept(token);
-        result_.prompt_tokens = static_cast<int64_t>(prompt.size());
         Clock::time_point start = Clock::now();
         const Outcome outcome = text_.extend(prompt, Logits::last, choose_);
         result_.prompt_seconds = seconds_since(start);
+        result_.prompt_tokens = text_.length();
         if (outcome == Outcome::cancelled) return stopped(StopReason::interrupted);
         start = Clock::now();
         result_.reason = decode();

@@ -28,9 +28,9 @@ const char* stop_reason_name(StopReason reason);
 
 struct Generation {
     StopReason reason = StopReason::limit;
-    int64_t prompt_tokens = 0;
+    int64_t prompt_tokens = 0;  // that were read: fewer than given when interrupted among them
     int64_t generated_tokens = 0;
-    double prompt_seconds = 0;      // until the first token was chosen
+    double prompt_seconds = 0;      // until the first token was chosen, or the interruption
     double generation_seconds = 0;  // for the tokens after the first
 };
 
