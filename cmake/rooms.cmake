@@ -19,7 +19,9 @@ target_include_directories(plait_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 
 find_program(CCACHE ccache)
 if(CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+    # Neither the build folder nor where the clone lies makes an object file another one.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+                                    ${CCACHE})
 endif()
 
 # plait_room(NAME <room path with _ for /> SOURCES ... [DEPS rooms...] [LINK libraries...] [TESTS files...]

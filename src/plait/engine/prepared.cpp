@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "plait/base/error.h"
 #include "plait/base/log.h"
@@ -28,8 +29,10 @@ void validate(const EngineOptions& options) {
     positive(options.slots, "the number of slots");
     if (options.threads < 0)
         throw Error(fmt::format("threads (-t) must not be negative, found {}", options.threads));
-    if (options.context < -1)
-        throw Error(fmt::format("the context (-c) must not be negative, found {}", options.context));
+    if (options.context < -1 || options.context > std::numeric_limits<int32_t>::max()) {
+        throw Error(fmt::format("the context (-c) must be 0 to {} tokens, found {}",
+                                std::numeric_limits<int32_t>::max(), options.context));
+    }
 }
 
 int64_t pages_for(int64_t tokens, int64_t page_tokens) { return (tokens + page_tokens - 1) / page_tokens; }
