@@ -63,6 +63,7 @@ void run(const RunCommand& command) {
     engine::Prepared prepared = prepare_model(command.common, engine_options(command.common));
     const text::Tokenizer tokenizer = load_tokenizer(prepared.file, command.common.pre);
     const std::vector<int32_t> prompt = encode_prompt(command, text, tokenizer);
+    engine::require_room(static_cast<int64_t>(prompt.size()), 0, prepared.options.context);
     if (!command.ignore_eos) options.end_tokens = tokenizer.end_of_generation();
     if (options.sampling.temperature > 0) log_info(fmt::format("seed {}", options.sampling.seed));
 

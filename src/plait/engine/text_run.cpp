@@ -3,32 +3,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plait/base/error.h"
 
 namespace plait::engine {
 
-TextRun::TextRun(Engine& engine, bool keep_cache)
-    : engine_(engine), keep_cache_(keep_cache), sequence_(engine.create_sequence()) {
-    history_.reserve(static_cast<size_t>(engine.options().context));
+namespace {
+
+std::vector<int32_t> room_for(int64_t tokens) {
+    std::vector<int32_t> ids;
+    ids.reserve(static_cast<size_t>(tokens));
+    return ids;
 }
+
+}  // namespace
+
+TextRun::TextRun(Engine& engine, bool keep_cache)
+    : engine_(engine),
+      keep_cache_(keep_cache),
+      history_(room_for(engine.options().context)),
+      sequence_(engine.create_sequence()) {}
 
 TextRun::~TextRun() { engine_.release_sequence(sequence_); }
 
+void require_room(int64_t tokens, int64_t length, int64_t context) {
+    if (length + tokens <= context) return;
+    throw Error(
+        fmt::format("{} tokens behind {} do not fit in a context of {}; ask for a larger one (-c) or shorten "
+                    "the text (--truncate-prompt)",
+                    tokens, length, context));
+}
+
 Outcome TextRun::extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row) {
     const int64_t context = engine_.options().context;
-    const auto count = static_cast<int64_t>(tokens.size());
-    if (length() + count > context) {
-        throw Error(fmt::format(
-            "{} tokens behind {} do not fit in a context of {}; ask for a larger one (-c) or shorten "
-            "the text (--truncate-prompt)",
-            count, length(), context));
-    }
+    require_room(static_cast<int64_t>(tokens.size()), length(), context);
     if (!keep_cache_) start_over();
     if (!keep_cache_ && !history_.empty()) {
-        const std::vector<int32_t> former = std::move(history_);
-        history_.clear();
-        history_.reserve(static_cast<size_t>(context));
+        const std::vector<int32_t> former = std::exchange(history_, room_for(context));
         if (feed(former, Logits::none, on_row) == Outcome::cancelled) return Outcome::cancelled;
     }
     return feed(tokens, wanted, on_row);

@@ -9,6 +9,9 @@
 
 namespace plait::engine {
 
+// Throws Error unless `tokens` more tokens fit behind a text of `length` in the context.
+void require_room(int64_t tokens, int64_t length, int64_t context);
+
 // One text in an engine: its sequence, fed in micro-batches of any length. One thread at a time.
 class TextRun {
   public:
@@ -35,8 +38,8 @@ class TextRun {
 
     Engine& engine_;
     const bool keep_cache_;
-    SequenceId sequence_;
     std::vector<int32_t> history_;
+    SequenceId sequence_;  // made last: nothing after it can fail and leave it behind
 };
 
 }  // namespace plait::engine
