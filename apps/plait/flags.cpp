@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "parse.h"
+
 namespace plait::app {
 namespace {
 
@@ -24,6 +26,14 @@ bool is_short_with_value(const std::string& argument) {
            std::isalpha(static_cast<unsigned char>(argument[1])) != 0;
 }
 
+// "-ngl" would be read as "-n gl" and complained about in words that name neither.
+void refuse_unknown_word(const std::string& name) {
+    const bool is_word = name.size() > 2 && name[0] == '-' && std::ranges::all_of(name.substr(1), [](char c) {
+                             return std::isalpha(static_cast<unsigned char>(c)) != 0;
+                         });
+    if (is_word) throw UsageError("the flag " + name + " is not known");
+}
+
 // The arguments that one stands for.
 void append_rewritten(const std::string& argument, std::vector<std::string>& rewritten) {
     if (is_short_with_value(argument)) {
@@ -34,6 +44,7 @@ void append_rewritten(const std::string& argument, std::vector<std::string>& rew
     const size_t name_end = std::min(argument.find('='), argument.size());
     const std::string name = argument.substr(0, name_end);
     const auto twin = std::ranges::find_if(kTwins, [&](const auto& pair) { return name == pair.first; });
+    if (twin == kTwins.end()) refuse_unknown_word(name);
     rewritten.push_back(twin == kTwins.end() ? argument : twin->second + argument.substr(name_end));
 }
 

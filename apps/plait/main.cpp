@@ -24,8 +24,11 @@ void occupy_standard_files() {
     }
 }
 
-// A reader of stdout that goes away is an error of writing, not a signal.
-void ignore_closed_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+// A reader of stdout that goes away, or a file that may not grow, is an error of writing, not a signal.
+void ignore_write_signals() {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+}
 
 int plait_main(plait::app::CommandLine& line, const std::vector<std::string>& arguments) {
     try {
@@ -41,7 +44,7 @@ int plait_main(plait::app::CommandLine& line, const std::vector<std::string>& ar
 
 int main(int argc, char** argv) {
     occupy_standard_files();
-    ignore_closed_pipes();
+    ignore_write_signals();
     try {
         plait::app::CommandLine line;
         return plait_main(line, {argv + 1, argv + argc});

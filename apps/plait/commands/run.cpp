@@ -29,7 +29,7 @@ std::vector<int32_t> encode_prompt(const RunCommand& command, const std::string&
                                    const text::Tokenizer& tokenizer) {
     std::vector<int32_t> ids =
         tokenizer.encode(text, {.add_bos = tokenizer.adds_bos(), .parse_special = true});
-    if (ids.empty()) throw Error("the prompt is empty; give some text with -p or -f");
+    if (ids.empty()) throw Error("the prompt has no tokens in this vocabulary; give some text with -p or -f");
     const int64_t most = command.common.truncate_prompt;
     if (most > 0 && static_cast<int64_t>(ids.size()) > most) {
         log_warning(fmt::format("the prompt's {} tokens are cut to the last {}", ids.size(), most));
@@ -61,6 +61,7 @@ void run(const RunCommand& command) {
 
     // What can be refused is refused before the weights are read.
     engine::Prepared prepared = prepare_model(command.common, engine_options(command.common));
+    engine::require_memory(prepared);
     const text::Tokenizer tokenizer = load_tokenizer(prepared.file, command.common.pre);
     const std::vector<int32_t> prompt = encode_prompt(command, text, tokenizer);
     engine::require_room(static_cast<int64_t>(prompt.size()), 0, prepared.options.context);

@@ -37,19 +37,35 @@ AtomicFile::AtomicFile(const fs::path& path) : target_(resolved_target(path)) {
 
 AtomicFile::~AtomicFile() {
     if (fd_ >= 0) ::close(fd_);
-    if (!committed_) ::unlink(partial_.c_str());
+    if (!committed_ && !partial_.empty()) ::unlink(partial_.c_str());
 }
 
-// A name of our own rather than mkstemp, which would force mode 0600 on the result.
+// A file without a name vanishes with the process, however that ends; where the file system has none, one
+// with a name of our own (mkstemp would force mode 0600 on the result).
 void AtomicFile::open_partial() {
+    const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+    fd_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd_ >= 0) return;
+    if (errno != EOPNOTSUPP && errno != EISDIR) fail(errno);
+    claim_name([this](const char* name) {
+        fd_ = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return fd_ >= 0;
+    });
+}
+
+// Finds a neighbour of the target that does not exist yet and that `make` can make.
+void AtomicFile::claim_name(const std::function<bool(const char*)>& make) {
     constexpr int kAttempts = 1000;
-    for (int attempt = 0; attempt < kAttempts && fd_ < 0; ++attempt) {
-        partial_ = target_;
-        partial_ += fmt::format(".partial.{}.{}", ::getpid(), attempt);
-        fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd_ < 0 && errno != EEXIST) fail(errno);
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        fs::path name = target_;
+        name += fmt::format(".partial.{}.{}", ::getpid(), attempt);
+        if (make(name.c_str())) {
+            partial_ = name;
+            return;
+        }
+        if (errno != EEXIST) fail(errno);
     }
-    if (fd_ < 0) fail(EEXIST);
+    fail(EEXIST);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -66,8 +82,17 @@ void AtomicFile::commit() {
     ENSURE(!committed_, "commit twice");
     flush();
     if (::fsync(fd_) != 0) fail(errno);
+    if (partial_.empty()) give_name();
     if (::rename(partial_.c_str(), target_.c_str()) != 0) fail(errno);
     committed_ = true;
+}
+
+// A link cannot replace the target, a rename can: the name exists for that moment only.
+void AtomicFile::give_name() {
+    const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+    claim_name([&self](const char* name) {
+        return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    });
 }
 
 void AtomicFile::flush() {

@@ -3,15 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace plait {
 
-// Writes a file that appears under its name only when it is whole: the bytes go to a neighbour
-// "<name>.partial.<pid>.<n>", which commit() flushes to the disk and renames over the target. An object
-// destroyed without commit() removes the neighbour and leaves the target as it was; a killed process leaves
-// the neighbour. Used by one thread at a time.
+// Writes a file that appears under its name only when it is whole: the bytes go to a file without a name in
+// the same folder, which commit() flushes to the disk, names "<name>.partial.<pid>.<n>" for a moment and
+// renames over the target. An object destroyed without commit() leaves the target as it was and nothing else,
+// and so does a killed process (where the file system knows no files without names, that one leaves the
+// neighbour). Used by one thread at a time.
 class AtomicFile {
   public:
     // Throws Error when the folder cannot be written to, or when the target exists and is not a regular file
@@ -30,12 +32,14 @@ class AtomicFile {
 
   private:
     void open_partial();
+    void claim_name(const std::function<bool(const char*)>& make);
+    void give_name();
     void flush();
     void write_through(std::span<const std::byte> bytes);
     [[noreturn]] void fail(int error) const;
 
     std::filesystem::path target_;
-    std::filesystem::path partial_;
+    std::filesystem::path partial_;  // empty while the file has no name
     int fd_ = -1;
     bool committed_ = false;
     uint64_t position_ = 0;

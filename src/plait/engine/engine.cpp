@@ -19,18 +19,6 @@ std::vector<state::GroupSpec> group_specs(const Prepared& prepared) {
     return specs;
 }
 
-void refuse_what_does_not_fit(const Prepared& prepared) {
-    const int64_t needed = prepared.memory.total();
-    const int64_t free = prepared.device->describe().memory_bytes;
-    if (needed <= free) return;
-    throw Error(
-        fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} are "
-                    "free; a smaller context "
-                    "(-c) or micro-batch (-ub) needs less",
-                    prepared.device->describe().name, needed, prepared.memory.weights, prepared.memory.state,
-                    prepared.memory.compute, free));
-}
-
 int64_t largest_shown(const Prepared& prepared) {
     return prepared.options.tap ? prepared.options.micro_batch * prepared.model->summary().width : 0;
 }
@@ -38,7 +26,7 @@ int64_t largest_shown(const Prepared& prepared) {
 }  // namespace
 
 Engine::Engine(Prepared prepared, const LoadProgress& progress)
-    : prepared_((refuse_what_does_not_fit(prepared), std::move(prepared))),
+    : prepared_((require_memory(prepared), std::move(prepared))),
       stream_(prepared_.device->make_stream()),
       weights_(load::load_weights(prepared_.file, prepared_.model->weights(), prepared_.layouts,
                                   *prepared_.device, *stream_,

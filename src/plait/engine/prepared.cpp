@@ -17,6 +17,8 @@ namespace plait::engine {
 namespace {
 
 constexpr int64_t kDefaultContext = 8192;
+// Far more than any machine has cores for; as many threads as one likes would take minutes to meet.
+constexpr int kMaxThreads = 1024;
 
 void validate(const EngineOptions& options) {
     const auto positive = [](int64_t value, const char* what) {
@@ -29,6 +31,9 @@ void validate(const EngineOptions& options) {
     positive(options.slots, "the number of slots");
     if (options.threads < 0)
         throw Error(fmt::format("threads (-t) must not be negative, found {}", options.threads));
+    if (options.threads > kMaxThreads) {
+        throw Error(fmt::format("threads (-t) must be at most {}, found {}", kMaxThreads, options.threads));
+    }
     if (options.context < -1 || options.context > std::numeric_limits<int32_t>::max()) {
         throw Error(fmt::format("the context (-c) must be 0 to {} tokens, found {}",
                                 std::numeric_limits<int32_t>::max(), options.context));
@@ -62,13 +67,14 @@ ContextChoice default_context(int64_t trained, int64_t bytes_per_token, int64_t 
     return {kDefaultContext, "the default"};
 }
 
-// Settles options.context and loads the model for it.
-void choose_context(Prepared& prepared) {
+// Settles options.context, which asks for `wanted`, and loads the model for it.
+void choose_context(Prepared& prepared, const ContextChoice& wanted) {
     EngineOptions& options = prepared.options;
+    options.context = wanted.tokens;
     const int64_t trained = models::trained_context(prepared.file);
     prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained);
     const int64_t per_token = state_bytes_per_token(*prepared.model) * options.max_sequences;
-    ContextChoice choice{options.context, "as asked"};
+    ContextChoice choice = wanted;
     if (options.context == 0) choice = {trained, "as trained"};
     if (options.context < 0)
         choice = default_context(trained, per_token, prepared.device->describe().memory_bytes);
@@ -80,9 +86,7 @@ void choose_context(Prepared& prepared) {
     }
     options.context = choice.tokens;
     prepared.model = load_for(prepared.file, options, options.context);
-    prepared.context_note =
-        fmt::format("context {} tokens ({}), {:.1f} MiB of cache", choice.tokens, choice.why,
-                    static_cast<double>(per_token * choice.tokens) / (1 << 20));
+    prepared.context_note = choice.why;
 }
 
 // Pages for every sequence at full context, and one more each: a copy-on-write holds old and new page for a
@@ -121,6 +125,7 @@ void count_memory(Prepared& prepared) {
     device::Device& device = *prepared.device;
     device::BufferType& rows = device.row_buffer_type();
     MemoryNeeds& memory = prepared.memory;
+    memory = {};
     const load::WeightBytes weights = load::weight_bytes(
         prepared.file, prepared.model->weights(), prepared.layouts, device, prepared.options.use_mapping);
     memory.weights = weights.stored;
@@ -130,6 +135,28 @@ void count_memory(Prepared& prepared) {
     for (const ir::TensorDesc& desc : prepared.slot_outputs()) slot += rows.bytes(desc);
     slot += rows.bytes({ir::DType::F32, {prepared.slot_scratch_bytes() / 4 + 1}});
     memory.compute = slot * prepared.options.slots;
+}
+
+// Everything that follows from a context.
+void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice& context) {
+    EngineOptions& options = prepared.options;
+    choose_context(prepared, context);
+    options.micro_batch = std::min({asked.micro_batch, asked.batch, options.context * asked.max_sequences});
+    options.max_outputs = asked.max_outputs == 0 ? asked.max_sequences : asked.max_outputs;
+    prepared.pages.clear();
+    prepared.programs.clear();
+    size_pages(prepared);
+    compile(prepared);
+    count_memory(prepared);
+    prepared.context_note =
+        fmt::format("context {} tokens ({}), {:.1f} MiB of cache", options.context, prepared.context_note,
+                    static_cast<double>(prepared.memory.state) / (1 << 20));
+}
+
+// Tokens of context whose pages hold at least so many bytes.
+int64_t tokens_in(int64_t bytes, const Prepared& prepared) {
+    const int64_t per_token = state_bytes_per_token(*prepared.model) * prepared.options.max_sequences;
+    return per_token == 0 ? 0 : bytes / per_token + 2 * prepared.options.page_tokens;
 }
 
 }  // namespace
@@ -171,17 +198,29 @@ int64_t Prepared::slot_scratch_bytes() const {
 Prepared prepare(const EngineOptions& options) {
     validate(options);
     Prepared prepared{.options = options, .file = gguf::File::open(options.model)};
-    prepared.options.micro_batch = std::min(options.micro_batch, options.batch);
-    if (options.max_outputs == 0) prepared.options.max_outputs = options.max_sequences;
     prepared.cores = std::make_unique<Cores>();
     prepared.device = make_device(options, *prepared.cores);
-    choose_context(prepared);
-    prepared.options.micro_batch =
-        std::min(prepared.options.micro_batch, prepared.options.context * options.max_sequences);
-    size_pages(prepared);
-    compile(prepared);
-    count_memory(prepared);
+    settle(prepared, options, {options.context, "as asked"});
+    // What weights and compute take beside the cache is known only now; a context nobody asked for makes room
+    // for them.
+    const int64_t missing = prepared.memory.total() - prepared.device->describe().memory_bytes;
+    if (options.context < 0 && missing > 0) {
+        const int64_t smaller = prepared.options.context - tokens_in(missing, prepared);
+        if (smaller > 0) settle(prepared, options, {smaller, "what fits beside the weights"});
+    }
     return prepared;
+}
+
+void require_memory(const Prepared& prepared) {
+    const int64_t needed = prepared.memory.total();
+    const int64_t free = prepared.device->describe().memory_bytes;
+    if (needed <= free) return;
+    throw Error(
+        fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} are "
+                    "free; a smaller context "
+                    "(-c) or micro-batch (-ub) needs less",
+                    prepared.device->describe().name, needed, prepared.memory.weights, prepared.memory.state,
+                    prepared.memory.compute, free));
 }
 
 }  // namespace plait::engine

@@ -48,4 +48,7 @@ struct Prepared {
 // Throws Error for anything about file, options or device that does not fit together.
 Prepared prepare(const EngineOptions& options);
 
+// Throws Error, with what is needed and what is free, when the device's memory does not suffice.
+void require_memory(const Prepared& prepared);
+
 }  // namespace plait::engine

@@ -16,14 +16,14 @@ void require(bool holds, const char* flag, const char* rule, double found) {
 }  // namespace
 
 void validate(const Params& params) {
-    require(std::isfinite(params.repeat_penalty) && params.repeat_penalty > 0, "--repeat-penalty",
-            "a finite number above 0", params.repeat_penalty);
+    require(params.repeat_penalty > 0 && params.repeat_penalty <= kMaxPenalty, "--repeat-penalty",
+            "above 0 and at most 1000000", params.repeat_penalty);
     require(params.repeat_last_n >= -1 && params.repeat_last_n <= kMaxRepeatLastN, "--repeat-last-n",
             "-1 (the whole text) or from 0 to 1048576", params.repeat_last_n);
-    require(std::isfinite(params.presence_penalty), "--presence-penalty", "a finite number",
-            params.presence_penalty);
-    require(std::isfinite(params.frequency_penalty), "--frequency-penalty", "a finite number",
-            params.frequency_penalty);
+    require(std::abs(params.presence_penalty) <= kMaxPenalty, "--presence-penalty",
+            "from -1000000 to 1000000", params.presence_penalty);
+    require(std::abs(params.frequency_penalty) <= kMaxPenalty, "--frequency-penalty",
+            "from -1000000 to 1000000", params.frequency_penalty);
     require(params.top_p >= 0, "--top-p", "0 or more (1 turns it off)", params.top_p);
     require(params.min_p <= 1, "--min-p", "at most 1 (0 turns it off)", params.min_p);
     require(params.temperature <= kMaxTemperature, "--temp", "at most 1000000 (0 is greedy)",

@@ -8,13 +8,19 @@
 #include <functional>
 #include <vector>
 
+#include "plait/base/memory_info.h"
 #include "plait/base/worker_pool.h"
 
 namespace plait::tools {
 namespace {
 
-// Beyond any last-level cache share one process gets.
-constexpr size_t kBytes = size_t{256} << 20;
+// Twice the last-level cache, so that memory answers and not the cache; at most an eighth of what is free.
+size_t buffer_bytes(const Cores& cores) {
+    constexpr uint64_t kLeast = uint64_t{256} << 20;
+    const uint64_t wanted = std::max(kLeast, 2 * cores.caches().l3);
+    return std::min(wanted, std::max(kLeast, memory_info().available / 8)) / 64 * 64;
+}
+
 constexpr int kPasses = 5;
 constexpr int kStreams = 4;
 
@@ -31,15 +37,16 @@ Share share_of(size_t count, int worker, int workers) {
 
 class Measurement {
   public:
-    Measurement(Cores& cores, int threads) : pool_(cores, threads), values_(kBytes / sizeof(uint64_t), 1) {}
+    Measurement(Cores& cores, int threads)
+        : pool_(cores, threads), values_(buffer_bytes(cores) / sizeof(uint64_t), 1) {}
 
     double read() {
-        return best_rate(kBytes, [this](int worker) { read_share(share(values_.size(), worker)); });
+        return best_rate(bytes(), [this](int worker) { read_share(share(values_.size(), worker)); });
     }
 
     double copy() {
         const size_t half = values_.size() / 2;
-        return best_rate(kBytes, [this, half](int worker) {
+        return best_rate(bytes(), [this, half](int worker) {
             const Share part = share(half, worker);
             std::memcpy(values_.data() + half + part.begin, values_.data() + part.begin,
                         (part.end - part.begin) * sizeof(uint64_t));
@@ -58,7 +65,8 @@ class Measurement {
     }
 
   private:
-    size_t floats_count() const { return kBytes / sizeof(float); }
+    size_t bytes() const { return values_.size() * sizeof(uint64_t); }
+    size_t floats_count() const { return bytes() / sizeof(float); }
 
     Share share(size_t count, int worker) const { return share_of(count, worker, pool_.workers()); }
 

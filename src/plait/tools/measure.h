@@ -5,8 +5,8 @@
 namespace plait::tools {
 
 // Speeds of this machine's memory with so many threads, bytes per second, the best of several passes: what a
-// step's reading and a reduction are compared with. Takes about half a second and 256 MiB; other work running
-// meanwhile shows.
+// step's reading and a reduction are compared with. Takes about a second and twice the last-level cache (at
+// least 256 MiB); other work running meanwhile shows.
 struct MemorySpeeds {
     double read = 0;    // bytes read, 4 streams per thread
     double copy = 0;    // bytes read + written

@@ -43,6 +43,11 @@ std::string plan_text(const PlanReport& report) {
         text += fmt::format("{} weights are read by no program and take no memory\n",
                             report.weights_without_reader);
     }
+    for (const MemberPlan& member : report.members) {
+        if (member.taken() <= member.free) continue;
+        text += fmt::format("{} does not fit: it would take {:.1f} MiB more than is free\n", member.device,
+                            mib(member.taken() - member.free));
+    }
     text += "no collectives: one member computes everything\n";
     return text;
 }
@@ -56,7 +61,8 @@ std::string plan_json(const PlanReport& report) {
                            {"mapped_bytes", member.mapped},
                            {"kv_bytes", member.state},
                            {"compute_bytes", member.compute},
-                           {"free_bytes", member.free}});
+                           {"free_bytes", member.free},
+                           {"fits", member.taken() <= member.free}});
     }
     const nlohmann::json document = {{"members", members},
                                      {"collectives_per_step", 0},

@@ -1,0 +1,63 @@
+#include "plait/tools/reports.h"
+
+#include <gmock/gmock.h>
+
+#include "plait/base/error.h"
+#include "plait/tools/plan_report.h"
+
+namespace plait::tools {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Reports, TheMedianOfAnEvenNumberIsBetweenTheTwoInTheMiddle) {
+    const Rate odd = summarise({3, 1, 2});
+    EXPECT_EQ(odd.median, 2);
+    EXPECT_EQ(odd.min, 1);
+    EXPECT_EQ(odd.max, 3);
+    EXPECT_EQ(summarise({4, 1, 2, 10}).median, 3);
+    EXPECT_EQ(summarise({7}).median, 7);
+}
+
+TEST(Reports, GenerationCountsTheTokensBehindTheFirstByTheirTime) {
+    const engine::Generation generation{.reason = engine::StopReason::limit,
+                                        .prompt_tokens = 10,
+                                        .generated_tokens = 5,
+                                        .prompt_seconds = 0.5,
+                                        .generation_seconds = 2};
+    const std::string text = generation_text(generation);
+    EXPECT_THAT(text, HasSubstr("5 tokens (limit) in 2.50 s"));
+    EXPECT_THAT(text, HasSubstr("prompt 10 tokens at 20.0 tokens/s"));
+    EXPECT_THAT(text, HasSubstr("2.0 tokens/s"));
+}
+
+PlanReport report_of(int64_t free) {
+    PlanReport report{.architecture = "llama"};
+    report.members.push_back({.device = "cpu",
+                              .weights = 100 << 20,
+                              .mapped = 60 << 20,
+                              .state = 20 << 20,
+                              .compute = 5 << 20,
+                              .free = free});
+    return report;
+}
+
+TEST(Reports, APlanSaysWhatDoesNotFit) {
+    EXPECT_EQ(report_of(0).members[0].taken(), 65 << 20);
+    EXPECT_THAT(plan_text(report_of(60 << 20)),
+                HasSubstr("cpu does not fit: it would take 5.0 MiB more than is free"));
+    EXPECT_THAT(plan_text(report_of(65 << 20)), testing::Not(HasSubstr("does not fit")));
+    EXPECT_THAT(plan_json(report_of(60 << 20)), HasSubstr("\"fits\": false"));
+    EXPECT_THAT(plan_json(report_of(65 << 20)), HasSubstr("\"fits\": true"));
+}
+
+TEST(Reports, BudgetsAreCheckedMemberByMember) {
+    const PlanReport report = report_of(0);
+    EXPECT_NO_THROW(check_budgets(report, {}));
+    EXPECT_NO_THROW(check_budgets(report, {65 << 20}));
+    EXPECT_THROW(check_budgets(report, {(65 << 20) - 1}), Error);
+    EXPECT_THROW(check_budgets(report, {1, 2}), Error);
+}
+
+}  // namespace
+}  // namespace plait::tools
