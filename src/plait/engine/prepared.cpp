@@ -67,8 +67,8 @@ ContextChoice default_context(int64_t trained, int64_t bytes_per_token, int64_t 
     return {kDefaultContext, "the default"};
 }
 
-// Settles options.context, which asks for `wanted`, and loads the model for it.
-void choose_context(Prepared& prepared, const ContextChoice& wanted) {
+// Settles options.context, which asks for `wanted`, and loads the model for it. Returns why it is what it is.
+std::string choose_context(Prepared& prepared, const ContextChoice& wanted) {
     EngineOptions& options = prepared.options;
     options.context = wanted.tokens;
     const int64_t trained = models::trained_context(prepared.file);
@@ -86,7 +86,7 @@ void choose_context(Prepared& prepared, const ContextChoice& wanted) {
     }
     options.context = choice.tokens;
     prepared.model = load_for(prepared.file, options, options.context);
-    prepared.context_note = choice.why;
+    return choice.why;
 }
 
 // Pages for every sequence at full context, and one more each: a copy-on-write holds old and new page for a
@@ -140,7 +140,7 @@ void count_memory(Prepared& prepared) {
 // Everything that follows from a context.
 void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice& context) {
     EngineOptions& options = prepared.options;
-    choose_context(prepared, context);
+    const std::string why = choose_context(prepared, context);
     options.micro_batch = std::min({asked.micro_batch, asked.batch, options.context * asked.max_sequences});
     options.max_outputs = asked.max_outputs == 0 ? asked.max_sequences : asked.max_outputs;
     prepared.pages.clear();
@@ -148,9 +148,8 @@ void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice&
     size_pages(prepared);
     compile(prepared);
     count_memory(prepared);
-    prepared.context_note =
-        fmt::format("context {} tokens ({}), {:.1f} MiB of cache", options.context, prepared.context_note,
-                    static_cast<double>(prepared.memory.state) / (1 << 20));
+    prepared.context_note = fmt::format("context {} tokens ({}), {:.1f} MiB of cache", options.context, why,
+                                        static_cast<double>(prepared.memory.state) / (1 << 20));
 }
 
 // Tokens of context whose pages hold at least so many bytes.

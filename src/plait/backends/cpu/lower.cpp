@@ -1,13 +1,9 @@
 #include "plait/backends/cpu/lower.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "plait/backends/cpu/memory.h"
-#include "plait/base/ensure.h"
-#include "plait/base/error.h"
 #include "plait/plan/storage.h"
 
 namespace plait::backends::cpu {
