@@ -99,6 +99,34 @@ ValueStorages value_storages(const ir::Graph& graph) {
     return storages;
 }
 
+ValueHomes::ValueHomes(const ir::Graph& graph)
+    : graph_(graph), storages_(value_storages(graph)), output_of_(storages_.root.size(), -1) {
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+        output_of_[static_cast<size_t>(storage_of(graph.outputs()[i]))] = static_cast<int32_t>(i);
+    }
+}
+
+bool ValueHomes::in_scratch(int32_t storage) const {
+    const auto index = static_cast<size_t>(storage);
+    return graph_.value(storages_.root[index]).kind == ir::ValueKind::activation && output_of_[index] < 0;
+}
+
+Place ValueHomes::place_of(ir::ValueId id) const {
+    const ir::Value& value = graph_.value(id);
+    switch (value.kind) {
+        case ir::ValueKind::weight:
+            return {value.desc, Home::weight, value.index};
+        case ir::ValueKind::state:
+            return {value.desc, Home::state, value.index};
+        case ir::ValueKind::step_input:
+            return {value.desc, Home::step_input, value.index};
+        case ir::ValueKind::activation:
+            break;
+    }
+    const int32_t output = output_of_[static_cast<size_t>(storage_of(id))];
+    return output >= 0 ? Place{value.desc, Home::output, output} : Place{value.desc};
+}
+
 std::vector<int32_t> intervals(std::span<const WorkStep> steps) {
     std::vector<int32_t> interval_of;
     Marks read, written;

@@ -18,6 +18,34 @@ struct ValueStorages {
 };
 ValueStorages value_storages(const ir::Graph& graph);
 
+// What memory an operand lies in once a program is bound.
+enum class Home : uint8_t { scratch, weight, state, step_input, output };
+
+struct Place {
+    ir::TensorDesc desc;
+    Home home = Home::scratch;
+    int32_t index = 0;   // weight, state, ir::StepInput or output
+    int64_t offset = 0;  // in scratch
+};
+
+// Where the values of a graph belong: those it outputs in the slot's outputs, what nodes make otherwise in
+// scratch.
+class ValueHomes {
+  public:
+    explicit ValueHomes(const ir::Graph& graph);
+
+    int32_t storage_of(ir::ValueId id) const { return storages_.of_value[static_cast<size_t>(id)]; }
+    std::span<const ir::ValueId> roots() const { return storages_.root; }
+    bool in_scratch(int32_t storage) const;
+    // Without the offset, which follows from plan_scratch().
+    Place place_of(ir::ValueId id) const;
+
+  private:
+    const ir::Graph& graph_;
+    const ValueStorages storages_;
+    std::vector<int32_t> output_of_;  // by storage: which of the graph's outputs it is, or -1
+};
+
 // One unit of work as memory planning sees it: storage numbers it reads and writes. A host action ends a
 // segment: it reads, and nothing overlaps it.
 struct WorkStep {

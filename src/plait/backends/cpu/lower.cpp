@@ -15,11 +15,7 @@ class Lowering {
   public:
     Lowering(const ir::Graph& graph, const device::DeviceDescription& device, std::span<const Kernel> kernels,
              std::span<const int> layouts)
-        : graph_(graph),
-          device_(device),
-          kernels_(kernels),
-          layouts_(layouts),
-          values_(plan::value_storages(graph)) {}
+        : graph_(graph), device_(device), kernels_(kernels), layouts_(layouts), homes_(graph) {}
 
     Lowered run() {
         size_storages();
@@ -39,43 +35,18 @@ class Lowering {
     };
 
     void size_storages() {
-        for (ir::ValueId root : values_.root) {
-            const ir::Value& value = graph_.value(root);
-            const bool in_scratch = value.kind == ir::ValueKind::activation && output_index(root) < 0;
-            bytes_.push_back(in_scratch ? value.desc.bytes() + kOverRead : kNotScratch);
+        for (ir::ValueId root : homes_.roots()) {
+            const bool in_scratch = homes_.in_scratch(storage_of(root));
+            bytes_.push_back(in_scratch ? graph_.value(root).desc.bytes() + kOverRead : kNotScratch);
         }
     }
 
-    int32_t output_index(ir::ValueId root) const {
-        const int32_t storage = storage_of(root);
-        for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-            if (storage_of(graph_.outputs()[i]) == storage) return static_cast<int32_t>(i);
-        }
-        return -1;
-    }
-
-    int32_t storage_of(ir::ValueId id) const { return values_.of_value[static_cast<size_t>(id)]; }
+    int32_t storage_of(ir::ValueId id) const { return homes_.storage_of(id); }
 
     // Offsets are filled in by assign_scratch, which finds them by storage.
     Place place_of(ir::ValueId id) const {
-        const ir::Value& value = graph_.value(id);
-        Place place{value.desc, Home::scratch, value.index, storage_of(id)};
-        switch (value.kind) {
-            case ir::ValueKind::weight:
-                place.home = Home::weight;
-                break;
-            case ir::ValueKind::state:
-                place.home = Home::state;
-                break;
-            case ir::ValueKind::step_input:
-                place.home = Home::step_input;
-                break;
-            case ir::ValueKind::activation: {
-                const int32_t output = output_index(values_.root[static_cast<size_t>(storage_of(id))]);
-                if (output >= 0) place = {value.desc, Home::output, output, 0};
-                break;
-            }
-        }
+        Place place = homes_.place_of(id);
+        if (place.home == Home::scratch) place.offset = storage_of(id);
         return place;
     }
 
@@ -201,7 +172,7 @@ class Lowering {
     const device::DeviceDescription& device_;
     std::span<const Kernel> kernels_;
     std::span<const int> layouts_;
-    const plan::ValueStorages values_;
+    const plan::ValueHomes homes_;
     std::vector<int64_t> bytes_;            // by storage: values first, then quantised twins
     std::map<int32_t, int32_t> quantised_;  // storage -> storage of its quantised twin
     std::vector<Draft> drafts_;

@@ -7,18 +7,12 @@
 
 #include "plait/backends/cpu/kernel.h"
 #include "plait/device/device.h"
+#include "plait/plan/storage.h"
 
 namespace plait::backends::cpu {
 
-// Where an operand lies once the program is bound.
-enum class Home : uint8_t { scratch, weight, state, step_input, output };
-
-struct Place {
-    ir::TensorDesc desc;
-    Home home = Home::scratch;
-    int32_t index = 0;   // weight, state, StepInput or output
-    int64_t offset = 0;  // in scratch
-};
+using plan::Home;
+using plan::Place;
 
 // One unit of work: a node, or the quantising of a value that several nodes read.
 struct Step {

@@ -18,10 +18,7 @@ constexpr int64_t kNotScratch = -1;
 // Splits a graph into segments and places its values.
 class Lowering {
   public:
-    explicit Lowering(const ir::Graph& graph) : graph_(graph), values_(plan::value_storages(graph)) {
-        number_outputs();
-        plan_scratch();
-    }
+    explicit Lowering(const ir::Graph& graph) : graph_(graph), homes_(graph) { plan_scratch(); }
 
     std::vector<Segment> segments() const {
         std::vector<Segment> segments(1);
@@ -40,34 +37,20 @@ class Lowering {
     int64_t scratch_bytes() const { return scratch_.bytes; }
 
   private:
-    size_t storage_of(ir::ValueId id) const {
-        return static_cast<size_t>(values_.of_value[static_cast<size_t>(id)]);
-    }
-
-    void number_outputs() {
-        output_of_.assign(values_.root.size(), -1);
-        for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-            output_of_[storage_of(graph_.outputs()[i])] = static_cast<int32_t>(i);
-        }
-    }
-
     // Nodes run one after the other, so each is an interval of its own.
     void plan_scratch() {
         std::vector<plan::WorkStep> work;
         for (const ir::Node& node : graph_.nodes()) {
             plan::WorkStep& step = work.emplace_back();
-            for (ir::ValueId id : node.inputs)
-                step.reads.push_back(values_.of_value[static_cast<size_t>(id)]);
-            for (ir::ValueId id : node.outputs)
-                step.writes.push_back(values_.of_value[static_cast<size_t>(id)]);
+            for (ir::ValueId id : node.inputs) step.reads.push_back(homes_.storage_of(id));
+            for (ir::ValueId id : node.outputs) step.writes.push_back(homes_.storage_of(id));
         }
         std::vector<int32_t> intervals(work.size());
         std::iota(intervals.begin(), intervals.end(), 0);
         std::vector<int64_t> bytes;
-        for (size_t storage = 0; storage < values_.root.size(); ++storage) {
-            const ir::Value& root = graph_.value(values_.root[storage]);
-            const bool in_scratch = root.kind == ir::ValueKind::activation && output_of_[storage] < 0;
-            bytes.push_back(in_scratch ? root.desc.bytes() : kNotScratch);
+        for (ir::ValueId root : homes_.roots()) {
+            const bool in_scratch = homes_.in_scratch(homes_.storage_of(root));
+            bytes.push_back(in_scratch ? graph_.value(root).desc.bytes() : kNotScratch);
         }
         scratch_ = plan::plan_scratch(work, intervals, bytes, kAlignment);
     }
@@ -80,25 +63,14 @@ class Lowering {
     }
 
     Place place_of(ir::ValueId id) const {
-        const ir::Value& value = graph_.value(id);
-        switch (value.kind) {
-            case ir::ValueKind::weight:
-                return {value.desc, Home::weight, value.index};
-            case ir::ValueKind::state:
-                return {value.desc, Home::state, value.index};
-            case ir::ValueKind::step_input:
-                return {value.desc, Home::step_input, value.index};
-            case ir::ValueKind::activation:
-                break;
-        }
-        const size_t storage = storage_of(id);
-        if (output_of_[storage] >= 0) return {value.desc, Home::output, output_of_[storage]};
-        return {value.desc, Home::scratch, 0, scratch_.offset[storage]};
+        Place place = homes_.place_of(id);
+        if (place.home == Home::scratch)
+            place.offset = scratch_.offset[static_cast<size_t>(homes_.storage_of(id))];
+        return place;
     }
 
     const ir::Graph& graph_;
-    const plan::ValueStorages values_;
-    std::vector<int32_t> output_of_;  // by storage: the graph's output, or -1
+    const plan::ValueHomes homes_;
     plan::ScratchPlan scratch_;
 };
 

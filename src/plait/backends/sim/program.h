@@ -6,18 +6,12 @@
 #include "plait/backends/sim/memory.h"
 #include "plait/base/cancel.h"
 #include "plait/device/device.h"
+#include "plait/plan/storage.h"
 
 namespace plait::backends::sim {
 
-// Where an operand lies once the program is bound.
-enum class Home : uint8_t { scratch, weight, state, step_input, output };
-
-struct Place {
-    ir::TensorDesc desc;
-    Home home = Home::scratch;
-    int32_t index = 0;   // weight, state, StepInput or output
-    int64_t offset = 0;  // in scratch
-};
+using plan::Home;
+using plan::Place;
 
 struct Step {
     const ir::Node* node = nullptr;
