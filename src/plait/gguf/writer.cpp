@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
 
 #include "plait/base/atomic_file.h"
 #include "plait/base/ensure.h"
@@ -32,9 +31,8 @@ uint64_t aligned(uint64_t offset) {
 }
 
 uint64_t data_bytes(const Writer::NewTensor& tensor) {
-    const int64_t row = dtype::row_bytes(tensor.type, tensor.shape.back());
-    uint64_t bytes = static_cast<uint64_t>(row);
-    for (const int64_t dim : tensor.shape | std::views::take(tensor.shape.size() - 1))
+    auto bytes = static_cast<uint64_t>(dtype::row_bytes(tensor.type, tensor.shape.back()));
+    for (const int64_t dim : std::span(tensor.shape).first(tensor.shape.size() - 1))
         bytes *= static_cast<uint64_t>(dim);
     return bytes;
 }
@@ -113,7 +111,8 @@ Bytes Writer::head() const {
     for (const NewTensor& tensor : tensors_) {
         put_string(out, tensor.name);
         put(out, static_cast<uint32_t>(tensor.shape.size()));
-        for (const int64_t dim : tensor.shape | std::views::reverse) put(out, static_cast<uint64_t>(dim));
+        for (size_t axis = tensor.shape.size(); axis-- > 0;)
+            put(out, static_cast<uint64_t>(tensor.shape[axis]));
         put(out, dtype::info(tensor.type).gguf_id);
         put(out, offset);
         offset = aligned(offset + data_bytes(tensor));

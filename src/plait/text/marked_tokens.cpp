@@ -51,11 +51,10 @@ std::optional<MarkedTokens::Match> MarkedTokens::longest_at(std::string_view tex
             ++begin;
         }
         if (start + length == text.size()) break;
-        const auto range =
-            std::ranges::equal_range(begin, end, byte_at(text, start + length), {},
-                                     [length](const Token& token) { return byte_at(token.text, length); });
-        begin = range.begin();
-        end = range.end();
+        const uint8_t next = byte_at(text, start + length);
+        const auto next_of = [length](const Token& token) { return byte_at(token.text, length); };
+        begin = std::ranges::lower_bound(begin, end, next, {}, next_of);
+        end = std::ranges::upper_bound(begin, end, next, {}, next_of);
     }
     return longest;
 }
