@@ -17,7 +17,7 @@ bool is_state(const OpCase& op_case, size_t input) {
     const size_t last = op_case.inputs.size() - 1;
     if (std::holds_alternative<ir::CopyPages>(op_case.op)) return true;
     if (std::holds_alternative<ir::KvWrite>(op_case.op)) return input == last;
-    if (std::holds_alternative<ir::Attention>(op_case.op)) return input > 0;
+    if (std::holds_alternative<ir::Attention>(op_case.op)) return input == 1 || input == 2;
     return false;
 }
 

@@ -150,6 +150,7 @@ void Engine::fill_groups(ir::StepView& view, const state::Step& step) {
         const auto number = static_cast<int>(g);
         step.lengths(group.lengths);
         step.page_lists(number, group.page_begin, group.pages);
+        std::ranges::fill(group.first_page, 0);
         step.write_slots(number, group.write_slots);
         int32_t copies = 0;
         for (const state::PageCopy& copy : step.copies()) {

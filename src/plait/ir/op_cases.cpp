@@ -199,12 +199,13 @@ std::vector<SequencesCase> sequence_cases() {
             {"a prompt and two later tokens", {{0, 5}, {11, 1}, {3, 2}}}};
 }
 
-StepSpec sequences_spec(const SequencesCase& sequences, int32_t page_tokens) {
+StepSpec sequences_spec(const SequencesCase& sequences, int32_t page_tokens, int32_t window = 0) {
     return {.capacity = {kRows, 3, 3},
             .sequences = sequences.sequences,
             .page_tokens = page_tokens,
             .pages = 12,
-            .max_pages_per_sequence = 4};
+            .max_pages_per_sequence = 4,
+            .window = window};
 }
 
 void add_kv_write(Cases& cases) {
@@ -240,6 +241,38 @@ void add_attention(Cases& cases) {
                           {cases.random(q), cases.random(k), cases.random(v)},
                           std::make_shared<TestStep>(sequences_spec(sequences, 3)));
             }
+        }
+    }
+}
+
+struct AttentionOptions {
+    const char* name;
+    Attention op;
+    bool sinks = false;
+};
+
+std::vector<AttentionOptions> attention_options() {
+    const Alibi alibi{.max_bias = 8.0f, .first_head = 1, .all_heads = 7};
+    return {{"window 1", {.scale = 0.4f, .window = 1}},
+            {"window 4", {.scale = 0.4f, .window = 4}},
+            {"window 6", {.scale = 0.4f, .window = 6}},
+            {"soft cap", {.scale = 2.0f, .soft_cap = 1.5f}},
+            {"alibi", {.scale = 0.4f, .alibi = alibi}},
+            {"sinks", {.scale = 0.4f}, true},
+            {"everything", {.scale = 2.0f, .window = 5, .soft_cap = 1.5f, .alibi = alibi}, true}};
+}
+
+void add_attention_options(Cases& cases) {
+    const TensorDesc q = token_rows({kRows, 6, 40});
+    const TensorDesc k{DType::F16, {12, 2, 3, 40}};
+    const TensorDesc sinks{DType::F32, {6}};
+    for (const AttentionOptions& options : attention_options()) {
+        const auto window = static_cast<int32_t>(options.op.window);
+        for (const SequencesCase& sequences : sequence_cases()) {
+            std::vector<TestTensor> inputs{cases.random(q), cases.random(k), cases.random(k)};
+            if (options.sinks) inputs.push_back(cases.random(sinks));
+            cases.add(fmt::format("{}, {}", options.name, sequences.name), options.op, std::move(inputs),
+                      std::make_shared<TestStep>(sequences_spec(sequences, 3, window)));
         }
     }
 }
@@ -301,6 +334,7 @@ std::vector<OpCase> op_cases() {
     add_copy_pages(cases);
     add_kv_write(cases);
     add_attention(cases);
+    add_attention_options(cases);
     add_experts(cases);
     return cases.take();
 }

@@ -36,6 +36,7 @@ StepView carve(Carver& carver, const Capacity& capacity, std::span<const StepGro
         group.lengths = carver.take(capacity.sequences);
         group.page_begin = carver.take(capacity.sequences + 1);
         group.pages = carver.take(capacity.sequences * limits.max_pages_per_sequence);
+        group.first_page = carver.take(capacity.sequences);
         group.copy_count = carver.take_one();
         group.copy_from = carver.take(capacity.sequences);
         group.copy_to = carver.take(capacity.sequences);

@@ -19,8 +19,20 @@ struct Capacity {
 // The bounds of one state group's page lists.
 struct StepGroupLimits {
     int64_t page_tokens = 0;             // tokens per page
-    int64_t max_pages_per_sequence = 0;  // pages a sequence of full context has
+    int64_t max_pages_per_sequence = 0;  // pages a sequence may have at once
     bool operator==(const StepGroupLimits&) const = default;
+};
+
+// The pages of one sequence: those from page `first` on, which is not 0 once a window has left pages behind.
+struct SequencePages {
+    std::span<const int32_t> numbers;
+    int64_t first = 0;
+
+    // The page that holds positions [index * page_tokens, (index + 1) * page_tokens) of the sequence.
+    int32_t at(int64_t index) const { return numbers[static_cast<size_t>(index - first)]; }
+    bool contains(int64_t index) const {
+        return index >= first && index - first < static_cast<int64_t>(numbers.size());
+    }
 };
 
 // One state group's part of a step. Sequences are numbered 0.. within the step.
@@ -30,9 +42,17 @@ struct StepGroup {
     std::span<int32_t> lengths;  // [sequences] tokens of the sequence's state once this step's are written
     std::span<int32_t> page_begin;  // [sequences + 1] where each sequence's pages begin in `pages`
     std::span<int32_t> pages;       // page numbers, sequence after sequence, in order of position
+    std::span<int32_t> first_page;  // [sequences] which page of the sequence the first of them is: 0, or more
+                                    // once a window has left pages behind
     int32_t* copy_count = nullptr;  // page copies to do before anything is written
     std::span<int32_t> copy_from;   // [sequences]
     std::span<int32_t> copy_to;     // [sequences]
+
+    SequencePages pages_of(size_t sequence) const {
+        const auto begin = static_cast<size_t>(page_begin[sequence]);
+        const auto end = static_cast<size_t>(page_begin[sequence + 1]);
+        return {pages.subspan(begin, end - begin), first_page[sequence]};
+    }
 };
 
 // A view of the block. Spans have the capacity's extents; the counts say how much of them is meant. Rows past

@@ -25,6 +25,7 @@ std::vector<std::pair<int32_t*, size_t>> pieces(const StepView& view) {
         add(group.lengths);
         add(group.page_begin);
         add(group.pages);
+        add(group.first_page);
         found.emplace_back(group.copy_count, 1);
         add(group.copy_from);
         add(group.copy_to);
@@ -56,7 +57,23 @@ TEST(StepLayout, HasTheExtentsOfTheCapacity) {
     EXPECT_EQ(view.groups[1].pages.size(), 3u);
     EXPECT_EQ(view.groups[1].write_slots.size(), 5u);
     EXPECT_EQ(view.groups[1].page_begin.size(), 4u);
+    EXPECT_EQ(view.groups[1].first_page.size(), 3u);
     EXPECT_EQ(view.groups[1].copy_to.size(), 3u);
+}
+
+TEST(StepGroup, FindsPagesByTheirPlaceInTheSequence) {
+    std::vector<int32_t> page_begin{0, 2, 5}, pages{7, 3, 9, 4, 6}, first_page{0, 11};
+    StepGroup group;
+    group.page_begin = page_begin;
+    group.pages = pages;
+    group.first_page = first_page;
+    EXPECT_EQ(group.pages_of(0).at(1), 3);
+    EXPECT_EQ(group.pages_of(1).at(11), 9);
+    EXPECT_EQ(group.pages_of(1).at(13), 6);
+    EXPECT_FALSE(group.pages_of(1).contains(10));
+    EXPECT_TRUE(group.pages_of(1).contains(11));
+    EXPECT_TRUE(group.pages_of(1).contains(13));
+    EXPECT_FALSE(group.pages_of(1).contains(14));
 }
 
 TEST(StepLayout, IsTheSameForEqualCapacities) {

@@ -122,7 +122,10 @@ void TestStep::fill_sequences(const StepSpec& spec) {
         group.lengths[s] = past + tokens;
         const int32_t used = (past + tokens + spec.page_tokens - 1) / spec.page_tokens;
         ENSURE(used <= spec.max_pages_per_sequence, "a test's sequence fits its pages");
-        for (int32_t i = 0; i < used; ++i) group.pages[page++] = places[first_place + static_cast<size_t>(i)];
+        const int32_t behind = spec.window == 0 ? 0 : std::max(0, past - spec.window + 1) / spec.page_tokens;
+        for (int32_t i = behind; i < used; ++i)
+            group.pages[page++] = places[first_place + static_cast<size_t>(i)];
+        group.first_page[s] = behind;
         view_.token_begin[s + 1] = static_cast<int32_t>(token);
         group.page_begin[s + 1] = static_cast<int32_t>(page);
     }

@@ -57,6 +57,7 @@ struct StepSpec {
     int32_t page_tokens = 16;
     int32_t pages = 32;
     int32_t max_pages_per_sequence = 4;
+    int32_t window = 0;  // of the group: pages wholly behind what the step's first token sees are not listed
     uint64_t page_seed = 1;
     std::vector<PageCopy> copies;
     std::vector<int32_t> output_rows;  // none given: the last token of each sequence

@@ -91,6 +91,7 @@ void ReferenceRunner::write_pages(ir::StepGroup& group, int64_t count) {
     group.lengths[0] = static_cast<int32_t>(length);
     group.page_begin[0] = 0;
     group.page_begin[1] = static_cast<int32_t>(used_pages);
+    group.first_page[0] = 0;
     *group.copy_count = 0;
 }
 

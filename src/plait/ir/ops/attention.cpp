@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -51,8 +52,9 @@ std::vector<TensorDesc> infer_kv_write(const KvWrite&, std::span<const TensorDes
     return {state};
 }
 
-std::vector<TensorDesc> infer_attention(const Attention&, std::span<const TensorDesc> inputs) {
-    expect_input_count(kAttention, inputs, 3, 3);
+std::vector<TensorDesc> infer_attention(const Attention& op, std::span<const TensorDesc> inputs) {
+    ENSURE(op.window >= 0 && op.soft_cap >= 0.0f && op.alibi.max_bias >= 0.0f, "options of attention");
+    expect_input_count(kAttention, inputs, 3, 4);
     const TensorDesc& q = inputs[0];
     const TensorDesc& k = inputs[1];
     const TensorDesc& v = inputs[2];
@@ -66,6 +68,15 @@ std::vector<TensorDesc> infer_attention(const Attention&, std::span<const Tensor
                  fmt::format("V with pages, heads and page_tokens of K, {}", k.text()), v);
     expect_shape(k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0, kAttention,
                  fmt::format("query heads that are a multiple of the {} key/value heads", k.shape[1]), q);
+    if (op.alibi.max_bias > 0.0f) {
+        expect_shape(
+            op.alibi.first_head + q.shape[1] <= op.alibi.all_heads, kAttention,
+            fmt::format("heads from {} on of the model's {}", op.alibi.first_head, op.alibi.all_heads), q);
+    }
+    if (inputs.size() == 4) {
+        expect_shape(inputs[3] == TensorDesc{DType::F32, {q.shape[1]}}, kAttention,
+                     fmt::format("sinks as F32 [{}]", q.shape[1]), inputs[3]);
+    }
     return {{DType::F32, {q.shape[0], q.shape[1], v.shape[3]}, q.rows}};
 }
 
@@ -136,10 +147,17 @@ void kv_write(const KvWrite& op, const Call& call) {
 }
 
 // The softmax-weighted sum of the V rows seen so far, for one query head. `sum_[i] / weight_` is the result;
-// all weights are relative to the largest score so far.
+// all weights are relative to the largest score so far. A sink is a score that is there from the beginning,
+// with nothing to add to the sum.
 class RunningAverage {
   public:
-    RunningAverage(float* sum, int64_t width) : sum_(sum), width_(width) { std::fill_n(sum, width, 0.0f); }
+    RunningAverage(float* sum, int64_t width, const float* sink)
+        : sum_(sum),
+          width_(width),
+          weight_(sink == nullptr ? 0.0f : 1.0f),
+          maximum_(sink == nullptr ? -std::numeric_limits<float>::infinity() : *sink) {
+        std::fill_n(sum, width, 0.0f);
+    }
 
     // Before rows whose largest score is `score`.
     void raise_maximum(float score) {
@@ -161,8 +179,8 @@ class RunningAverage {
   private:
     float* sum_;
     int64_t width_;
-    float weight_ = 0.0f;
-    float maximum_ = -std::numeric_limits<float>::infinity();
+    float weight_;
+    float maximum_;
 };
 
 float dot(const float* a, const float* b, int64_t n) {
@@ -174,28 +192,41 @@ float dot(const float* a, const float* b, int64_t n) {
 // One query head of one token: what it reads.
 struct Query {
     const float* q;
-    float scale;
+    const float* sink;  // nullptr: none
+    float slope;        // of the bias per position
     int64_t kv_head;
-    int64_t positions;               // attends [0, positions)
-    std::span<const int32_t> pages;  // of its sequence
+    int64_t position;     // its own
+    SequencePages pages;  // of its sequence
 };
 
-void attend(const Query& query, const PagedState& k, const PagedState& v, float* y) {
+float score(const Attention& op, const Query& query, float product, int64_t position) {
+    float score = product * op.scale;
+    if (op.soft_cap > 0.0f) score = op.soft_cap * std::tanh(score / op.soft_cap);
+    return score + query.slope * static_cast<float>(position - query.position);
+}
+
+void attend(const Attention& op, const Query& query, const PagedState& k, const PagedState& v, float* y) {
     float row[kMaxWidth];
     float scores[kMaxPageTokens];
-    RunningAverage average(y, v.width());
-    for (int64_t begin = 0; begin < query.positions; begin += k.page_tokens()) {
-        const int64_t page = query.pages[static_cast<size_t>(begin / k.page_tokens())];
-        const int64_t n = std::min(k.page_tokens(), query.positions - begin);
+    RunningAverage average(y, v.width(), query.sink);
+    const int64_t page_tokens = k.page_tokens();
+    int64_t begin = op.first_position(query.position);
+    while (begin <= query.position) {
+        const int64_t index = begin / page_tokens;
+        const int64_t offset = begin % page_tokens;
+        const int64_t n = std::min(page_tokens - offset, query.position + 1 - begin);
+        DEBUG_ENSURE(query.pages.contains(index), "a sequence's pages hold the positions it attends to");
+        const int64_t page = query.pages.at(index);
         for (int64_t i = 0; i < n; ++i) {
-            k.load(page, query.kv_head, i, row);
-            scores[i] = dot(query.q, row, k.width()) * query.scale;
+            k.load(page, query.kv_head, offset + i, row);
+            scores[i] = score(op, query, dot(query.q, row, k.width()), begin + i);
         }
         average.raise_maximum(*std::max_element(scores, scores + n));
         for (int64_t i = 0; i < n; ++i) {
-            v.load(page, query.kv_head, i, row);
+            v.load(page, query.kv_head, offset + i, row);
             average.add(scores[i], row);
         }
+        begin += n;
     }
     average.finish();
 }
@@ -204,31 +235,37 @@ void attention(const Attention& op, const Call& call) {
     const Operand& q = call.inputs[0];
     const PagedState k(call.inputs[1]);
     const PagedState v(call.inputs[2]);
+    const float* sinks = call.inputs.size() == 4 ? call.inputs[3].as<float>() : nullptr;
     const StepView& step = *call.step;
     const StepGroup& group = step_group(call, op.group);
     const int64_t q_heads = q.desc.shape[1];
     for (size_t s = 0; s < static_cast<size_t>(*step.sequence_count); ++s) {
-        const auto pages =
-            group.pages.subspan(static_cast<size_t>(group.page_begin[s]),
-                                static_cast<size_t>(group.page_begin[s + 1] - group.page_begin[s]));
         for (int64_t t = step.token_begin[s]; t < step.token_begin[s + 1]; ++t) {
-            const int64_t positions = step.positions[static_cast<size_t>(t)] + int64_t{1};
-            DEBUG_ENSURE(positions <= group.lengths[s], "a token attends only to what its sequence has");
-            DEBUG_ENSURE(static_cast<size_t>((positions - 1) / k.page_tokens()) < pages.size(),
-                         "a sequence's pages hold its positions");
+            const int64_t position = step.positions[static_cast<size_t>(t)];
+            DEBUG_ENSURE(position < group.lengths[s], "a token attends only to what its sequence has");
             for (int64_t h = 0; h < q_heads; ++h) {
                 const Query query{.q = q.as<float>() + (t * q_heads + h) * k.width(),
-                                  .scale = op.scale,
+                                  .sink = sinks == nullptr ? nullptr : sinks + h,
+                                  .slope = op.alibi.slope(h),
                                   .kv_head = h / (q_heads / k.heads()),
-                                  .positions = positions,
-                                  .pages = pages};
-                attend(query, k, v, call.outputs[0].as<float>() + (t * q_heads + h) * v.width());
+                                  .position = position,
+                                  .pages = group.pages_of(s)};
+                attend(op, query, k, v, call.outputs[0].as<float>() + (t * q_heads + h) * v.width());
             }
         }
     }
 }
 
 }  // namespace
+
+float Alibi::slope(int64_t head) const {
+    if (max_bias == 0.0f) return 0.0f;
+    const int64_t number = first_head + head;
+    const auto even = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(all_heads)));
+    const double steps =
+        number < even ? static_cast<double>(number + 1) : static_cast<double>(number - even) + 0.5;
+    return static_cast<float>(std::exp2(-static_cast<double>(max_bias) * steps / static_cast<double>(even)));
+}
 
 const Descriptor<CopyPages>& CopyPages::descriptor() {
     static const Descriptor<CopyPages> descriptor{.name = kCopyPages,

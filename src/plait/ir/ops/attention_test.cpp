@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "plait/ir/test_support.h"
 
@@ -25,12 +26,13 @@ TensorDesc state_of(DType type, int64_t heads, int64_t width) {
     return {type, {kPages, heads, kPageTokens, width}};
 }
 
-StepSpec spec_of(std::vector<TestSequence> sequences, uint64_t page_seed = 1) {
+StepSpec spec_of(std::vector<TestSequence> sequences, uint64_t page_seed = 1, int32_t window = 0) {
     return {.capacity = {kCapacity, 3, 3},
             .sequences = std::move(sequences),
             .page_tokens = kPageTokens,
             .pages = kPages,
             .max_pages_per_sequence = 4,
+            .window = window,
             .page_seed = page_seed};
 }
 
@@ -95,13 +97,19 @@ TEST_P(CacheTypes, CopyPagesCopiesWholePagesOfEveryTensor) {
     }
 }
 
-// Attention of one query head as the formula has it: all scores, one softmax, one sum, in double.
-std::vector<double> expected_attention(const std::vector<float>& q, const std::vector<std::vector<float>>& k,
-                                       const std::vector<std::vector<float>>& v, double scale) {
+// Attention of one query head to the last token's window as the formula has it: all scores, one softmax, one
+// sum, in double. `k` and `v` hold the rows of the window only, the last of them the token's own.
+std::vector<double> expected_attention(const Attention& op, double slope, std::optional<double> sink,
+                                       const std::vector<float>& q, const std::vector<std::vector<float>>& k,
+                                       const std::vector<std::vector<float>>& v) {
     std::vector<double> weights;
-    for (const auto& row : k)
-        weights.push_back(std::exp(scale * std::inner_product(q.begin(), q.end(), row.begin(), 0.0)));
-    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (size_t i = 0; i < k.size(); ++i) {
+        double score = op.scale * std::inner_product(q.begin(), q.end(), k[i].begin(), 0.0);
+        if (op.soft_cap > 0) score = op.soft_cap * std::tanh(score / op.soft_cap);
+        weights.push_back(std::exp(score - slope * static_cast<double>(k.size() - 1 - i)));
+    }
+    const double total =
+        std::accumulate(weights.begin(), weights.end(), sink.has_value() ? std::exp(*sink) : 0.0);
     std::vector<double> y(v[0].size(), 0.0);
     for (size_t position = 0; position < v.size(); ++position) {
         for (size_t i = 0; i < y.size(); ++i) y[i] += weights[position] / total * v[position][i];
@@ -109,15 +117,14 @@ std::vector<double> expected_attention(const std::vector<float>& q, const std::v
     return y;
 }
 
-// The rows of positions [0, count) of a sequence, through its page list.
+// The rows of positions [first, count) of a sequence, through its page list.
 std::vector<std::vector<float>> sequence_rows(const TestTensor& state, const TestStep& step, size_t sequence,
-                                              int32_t count, int64_t head) {
-    const StepGroup& group = step.view().groups[0];
+                                              int32_t first, int32_t count, int64_t head) {
+    const SequencePages pages = step.view().groups[0].pages_of(sequence);
     const std::vector<float> values = values_of(state);
     std::vector<std::vector<float>> rows;
-    for (int32_t position = 0; position < count; ++position) {
-        const size_t entry = static_cast<size_t>(group.page_begin[sequence] + position / kPageTokens);
-        const int64_t slot = group.pages[entry] * kPageTokens + position % kPageTokens;
+    for (int32_t position = first; position < count; ++position) {
+        const int64_t slot = pages.at(position / kPageTokens) * kPageTokens + position % kPageTokens;
         rows.push_back(state_row(values, state.desc, slot, head));
     }
     return rows;
@@ -130,46 +137,91 @@ struct HeadShape {
     int64_t v_width;
 };
 
-TEST_P(CacheTypes, AttentionMatchesItsFormula) {
+// Slopes of ALiBi per query head; empty: none.
+using Slopes = std::vector<double>;
+
+// Runs the op on random operands over sequences of several lengths and compares each head with the formula.
+void expect_formula(const Attention& op, DType type, const HeadShape& shape, const Slopes& slopes = {},
+                    const std::vector<float>& sinks = {}) {
     const std::vector<TestSequence> sequences{{0, 4}, {11, 1}, {4, 2}};
-    for (const HeadShape& shape :
-         {HeadShape{2, 2, 64, 64}, HeadShape{3, 1, 80, 80}, HeadShape{6, 2, 40, 24}, HeadShape{1, 1, 1, 1}}) {
-        const TestTensor q = make_tensor(heads_of(shape.q_heads, shape.k_width), 1);
-        const TestTensor k = make_tensor(state_of(GetParam(), shape.kv_heads, shape.k_width), 2);
-        const TestTensor v = make_tensor(state_of(GetParam(), shape.kv_heads, shape.v_width), 3);
-        const TestStep step(spec_of(sequences));
-        const auto outputs = run_reference(Attention{.scale = 0.3f}, std::vector{q, k, v}, step);
-        EXPECT_EQ(outputs[0].desc, heads_of(shape.q_heads, shape.v_width));
-        const std::vector<float> qs = values_of(q);
-        const std::vector<float> y = values_of(outputs[0]);
-        size_t row = 0;  // of q: token by token, head by head
-        for (size_t s = 0; s < sequences.size(); ++s) {
-            for (int32_t i = 0; i < sequences[s].tokens; ++i) {
-                for (int64_t head = 0; head < shape.q_heads; ++head, ++row) {
-                    const int64_t kv_head = head * shape.kv_heads / shape.q_heads;
-                    const int32_t count = sequences[s].past + i + 1;
-                    const auto q_row = qs.begin() + static_cast<int64_t>(row) * shape.k_width;
-                    const std::vector<double> expected = expected_attention(
-                        {q_row, q_row + shape.k_width}, sequence_rows(k, step, s, count, kv_head),
-                        sequence_rows(v, step, s, count, kv_head), static_cast<double>(0.3f));
-                    for (size_t j = 0; j < expected.size(); ++j)
-                        EXPECT_NEAR(y[row * expected.size() + j], expected[j], 2e-6);
-                }
+    std::vector<TestTensor> inputs{make_tensor(heads_of(shape.q_heads, shape.k_width), 1),
+                                   make_tensor(state_of(type, shape.kv_heads, shape.k_width), 2),
+                                   make_tensor(state_of(type, shape.kv_heads, shape.v_width), 3)};
+    if (!sinks.empty()) inputs.push_back(make_tensor({DType::F32, {shape.q_heads}}, sinks));
+    const TestStep step(spec_of(sequences, 1, static_cast<int32_t>(op.window)));
+    const auto outputs = run_reference(op, inputs, step);
+    EXPECT_EQ(outputs[0].desc, heads_of(shape.q_heads, shape.v_width));
+    const std::vector<float> qs = values_of(inputs[0]);
+    const std::vector<float> y = values_of(outputs[0]);
+    size_t row = 0;  // of q: token by token, head by head
+    for (size_t s = 0; s < sequences.size(); ++s) {
+        for (int32_t i = 0; i < sequences[s].tokens; ++i) {
+            const int32_t count = sequences[s].past + i + 1;
+            const int32_t first = op.window == 0 ? 0 : std::max(0, count - static_cast<int32_t>(op.window));
+            for (int64_t head = 0; head < shape.q_heads; ++head, ++row) {
+                const int64_t kv_head = head * shape.kv_heads / shape.q_heads;
+                const auto h = static_cast<size_t>(head);
+                const auto q_row = qs.begin() + static_cast<int64_t>(row) * shape.k_width;
+                const std::vector<double> expected = expected_attention(
+                    op, slopes.empty() ? 0.0 : slopes[h],
+                    sinks.empty() ? std::nullopt : std::optional<double>(sinks[h]),
+                    {q_row, q_row + shape.k_width}, sequence_rows(inputs[1], step, s, first, count, kv_head),
+                    sequence_rows(inputs[2], step, s, first, count, kv_head));
+                for (size_t j = 0; j < expected.size(); ++j)
+                    EXPECT_NEAR(y[row * expected.size() + j], expected[j], 2e-6) << s << " " << i;
             }
         }
-        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
     }
+    EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+}
+
+TEST_P(CacheTypes, AttentionMatchesItsFormula) {
+    for (const HeadShape& shape :
+         {HeadShape{2, 2, 64, 64}, HeadShape{3, 1, 80, 80}, HeadShape{6, 2, 40, 24}, HeadShape{1, 1, 1, 1}}) {
+        expect_formula({.scale = 0.3f}, GetParam(), shape);
+    }
+}
+
+TEST_P(CacheTypes, AttentionWithOptionsMatchesItsFormula) {
+    const HeadShape shape{4, 2, 40, 24};
+    const Slopes slopes{0.25, 0.0625, 0.015625, 0.00390625};
+    const Alibi alibi{.max_bias = 8.0f, .all_heads = 4};
+    const std::vector<float> sinks{-2.0f, 0.0f, 1.5f, 30.0f};
+    for (int64_t window : {1, 2, 3, 4, 7, 12, 100})
+        expect_formula({.scale = 0.3f, .window = window}, GetParam(), shape);
+    expect_formula({.scale = 2.0f, .soft_cap = 1.5f}, GetParam(), shape);
+    expect_formula({.scale = 0.3f, .alibi = alibi}, GetParam(), shape, slopes);
+    expect_formula({.scale = 0.3f}, GetParam(), shape, {}, sinks);
+    expect_formula({.scale = 2.0f, .window = 5, .soft_cap = 1.5f, .alibi = alibi}, GetParam(), shape, slopes,
+                   sinks);
+}
+
+TEST(Alibi, HalvesItsSlopesWhereHeadsAreAPowerOfTwo) {
+    const Alibi alibi{.max_bias = 8.0f, .all_heads = 8};
+    for (int64_t head = 0; head < 8; ++head) EXPECT_EQ(alibi.slope(head), std::exp2(-1.0f - head));
+    EXPECT_EQ(Alibi{}.slope(3), 0.0f);
+}
+
+// The paper's code for 12 heads: the 8 slopes of 8 heads, then every other one of those of 16.
+TEST(Alibi, FillsInBetweenOtherwise) {
+    const Alibi alibi{.max_bias = 8.0f, .all_heads = 12};
+    for (int64_t head = 0; head < 8; ++head) EXPECT_EQ(alibi.slope(head), std::exp2(-1.0f - head));
+    for (int64_t head = 8; head < 12; ++head)
+        EXPECT_FLOAT_EQ(alibi.slope(head), std::exp2(-0.5f - static_cast<float>(head - 8)));
+    const Alibi part{.max_bias = 8.0f, .first_head = 7, .all_heads = 12};
+    EXPECT_EQ(part.slope(0), alibi.slope(7));
+    EXPECT_EQ(part.slope(2), alibi.slope(9));
 }
 
 // Writes a sequence of ten tokens in two steps and attends from its last three, with its pages where
 // `page_seed` puts them and with `neighbours` before it in the step.
-std::vector<std::byte> attend_last_three(DType type, uint64_t page_seed,
-                                         std::vector<TestSequence> neighbours) {
+std::vector<std::byte> attend_last_three(DType type, uint64_t page_seed, std::vector<TestSequence> neighbours,
+                                         const Attention& op = {.scale = 0.1f}) {
     const size_t before = neighbours.size();
     const auto step_of = [&](TestSequence sequence) {
         std::vector<TestSequence> sequences = neighbours;
         sequences.push_back(sequence);
-        return spec_of(sequences, page_seed);
+        return spec_of(sequences, page_seed, static_cast<int32_t>(op.window));
     };
     // The sequence's own rows, behind whatever rows the neighbours take.
     const auto rows_of = [&](int64_t heads, uint64_t seed) {
@@ -187,7 +239,7 @@ std::vector<std::byte> attend_last_three(DType type, uint64_t page_seed,
         v = run_reference(KvWrite{}, std::vector{rows_of(2, 20 + part.past), v}, step)[0];
     }
     const TestStep step(step_of({7, 3}));
-    const auto y = run_reference(Attention{.scale = 0.1f}, std::vector{rows_of(6, 30), k, v}, step);
+    const auto y = run_reference(op, std::vector{rows_of(6, 30), k, v}, step);
     const auto first = y[0].bytes.begin() + static_cast<int64_t>(before) * y[0].desc.slice_bytes();
     return {first, first + 3 * y[0].desc.slice_bytes()};
 }
@@ -196,6 +248,23 @@ TEST_P(CacheTypes, AttentionDoesNotDependOnPagesOrNeighbours) {
     const std::vector<std::byte> expected = attend_last_three(GetParam(), 1, {});
     EXPECT_EQ(attend_last_three(GetParam(), 2, {}), expected);
     EXPECT_EQ(attend_last_three(GetParam(), 3, {{4, 1}, {0, 1}}), expected);
+}
+
+TEST_P(CacheTypes, AttentionInAWindowDoesNotDependOnPagesOrNeighbours) {
+    const Attention op{.scale = 0.1f, .window = 4};
+    const std::vector<std::byte> expected = attend_last_three(GetParam(), 1, {}, op);
+    EXPECT_NE(expected, attend_last_three(GetParam(), 1, {}));
+    EXPECT_EQ(attend_last_three(GetParam(), 2, {}, op), expected);
+    EXPECT_EQ(attend_last_three(GetParam(), 3, {{4, 1}, {0, 1}}, op), expected);
+}
+
+TEST(Attention, GivesAllWeightToALargeSink) {
+    const TestTensor q = make_tensor(heads_of(1, 4), 1);
+    const TestTensor state = make_tensor(state_of(DType::F32, 1, 4), 2);
+    const TestTensor sink = make_tensor({DType::F32, {1}}, std::vector<float>{1000.0f});
+    const auto y =
+        run_reference(Attention{}, std::vector{q, state, state, sink}, TestStep(spec_of({{0, 8}})));
+    for (float value : values_of(y[0])) EXPECT_EQ(value, 0.0f);
 }
 
 TEST(Attention, BearsLargeScores) {
@@ -214,7 +283,7 @@ TEST(Attention, GivesTheOnlyRowToAFirstToken) {
     const TestStep step(spec_of({{0, 1}}));
     const auto y = run_reference(Attention{}, std::vector{q, k, v}, step);
     for (int64_t head = 0; head < 2; ++head) {
-        const std::vector<float> row = sequence_rows(v, step, 0, 1, head)[0];
+        const std::vector<float> row = sequence_rows(v, step, 0, 0, 1, head)[0];
         const auto begin = values_of(y[0]);
         EXPECT_TRUE(std::equal(row.begin(), row.end(), begin.begin() + head * 4));
     }
@@ -265,7 +334,15 @@ TEST(Attention, SaysWhatDoesNotFit) {
     const TensorDesc q = heads_of(6, 8);
     const TensorDesc k = state_of(DType::F16, 2, 8);
     EXPECT_EQ(refusal(Attention{}, {q, k, state_of(DType::Q8_0, 2, 16)}), "");
-    EXPECT_EQ(refusal(Attention{}, {q, k}), "attention: expected 3 operands, found 2");
+    EXPECT_EQ(refusal(Attention{}, {q, k}), "attention: expected 3 to 4 operands, found 2");
+    EXPECT_EQ(refusal(Attention{}, {q, k, k, {DType::F32, {6}}}), "");
+    EXPECT_EQ(refusal(Attention{}, {q, k, k, {DType::F32, {5}}}),
+              "attention: expected sinks as F32 [6], found F32[5]");
+    EXPECT_EQ(refusal(Attention{}, {q, k, k, {DType::F16, {6}}}),
+              "attention: expected sinks as F32 [6], found F16[6]");
+    const Alibi alibi{.max_bias = 8.0f, .first_head = 3, .all_heads = 8};
+    EXPECT_EQ(refusal(Attention{.alibi = alibi}, {q, k, k}),
+              "attention: expected heads from 3 on of the model's 8, found F32[8, 6, 8]");
     EXPECT_EQ(refusal(Attention{}, {k, k, k}),
               "attention: expected q as F32 [tokens, q_heads, k_width], found F16[12, 2, 3, 8]");
     EXPECT_EQ(refusal(Attention{}, {heads_of(6, 9), k, k}),

@@ -33,27 +33,27 @@ int64_t sequence_of(const ir::StepView& step, int64_t token) {
 class Softmax {
   public:
     Softmax(const KernelCall& call, int64_t token, int64_t head, std::byte* workspace)
-        : call_(call),
+        : op_(call.as<ir::Attention>()),
           simd_(*call.simd),
           keys_{call.in(1)},
           values_{call.in(2)},
           head_(head),
           group_(call.in(0).desc.shape[1] / keys_.heads()),
+          position_(call.step().positions[static_cast<size_t>(token)]),
           scores_(reinterpret_cast<float*>(workspace)),
           maxima_(scores_ + group_ * keys_.page_tokens()),
           sums_(maxima_ + group_) {
         const int64_t first_row = (token * keys_.heads() + head) * group_;
         queries_ = call.in(0).as<float>() + first_row * keys_.width();
         out_ = call.out().as<float>() + first_row * values_.width();
-        std::fill_n(maxima_, group_, -std::numeric_limits<float>::infinity());
-        std::fill_n(sums_, group_, 0.0f);
+        start(call.operands.inputs.size() == 4 ? call.in(3).as<float>() + head * group_ : nullptr);
         std::fill_n(out_, group_ * values_.width(), 0.0f);
     }
 
-    // Adds the first `count` positions of a page.
-    void add_page(int64_t page, int64_t count) {
+    // Adds `count` positions from `position` on, which lie in the page from row `offset` on.
+    void add_rows(int64_t page, int64_t offset, int64_t position, int64_t count) {
         by_format(simd_.matmul_f32, keys_.operand.desc.type)({
-            .weights = keys_.rows(page, head_),
+            .weights = keys_.rows(page, head_) + offset * keys_.operand.desc.row_bytes(),
             .row_bytes = keys_.operand.desc.row_bytes(),
             .activations = queries_,
             .activation_bytes = keys_.width() * static_cast<int64_t>(sizeof(float)),
@@ -63,9 +63,9 @@ class Softmax {
             .tokens = group_,
             .k = keys_.width(),
         });
-        for (int64_t query = 0; query < group_; ++query) weigh(query, count);
+        for (int64_t query = 0; query < group_; ++query) weigh(query, position, count);
         by_format(simd_.weighted_rows, values_.operand.desc.type)({
-            .rows_begin = values_.rows(page, head_),
+            .rows_begin = values_.rows(page, head_) + offset * values_.operand.desc.row_bytes(),
             .row_bytes = values_.operand.desc.row_bytes(),
             .weights = scores_,
             .weights_stride = keys_.page_tokens(),
@@ -90,10 +90,31 @@ class Softmax {
     }
 
   private:
+    // A sink is a score that is there from the beginning and adds no value.
+    void start(const float* sinks) {
+        if (sinks == nullptr) {
+            std::fill_n(maxima_, group_, -std::numeric_limits<float>::infinity());
+            std::fill_n(sums_, group_, 0.0f);
+        } else {
+            std::copy_n(sinks, group_, maxima_);
+            std::fill_n(sums_, group_, 1.0f);
+        }
+    }
+
+    // Products of `query` with keys from `position` on become scores.
+    void score(int64_t query, int64_t position, float* scores, int64_t count) {
+        simd_.scale(scores, count, op_.scale);
+        if (op_.soft_cap > 0.0f) simd_.soft_cap(scores, scores, count, op_.soft_cap);
+        if (op_.alibi.max_bias > 0.0f) {
+            simd_.add_ramp(scores, count, static_cast<float>(position - position_),
+                           op_.alibi.slope(head_ * group_ + query));
+        }
+    }
+
     // Scores become weights relative to the new maximum; what was added before is scaled to it.
-    void weigh(int64_t query, int64_t count) {
+    void weigh(int64_t query, int64_t position, int64_t count) {
         float* scores = scores_ + query * keys_.page_tokens();
-        simd_.scale(scores, count, call_.as<ir::Attention>().scale);
+        score(query, position, scores, count);
         const float maximum = std::max(maxima_[query], simd_.max(scores, count));
         const float shrink = maximum == maxima_[query] ? 1.0f : std::exp(maxima_[query] - maximum);
         if (shrink != 1.0f) simd_.scale(out_ + query * values_.width(), values_.width(), shrink);
@@ -101,17 +122,18 @@ class Softmax {
         maxima_[query] = maximum;
     }
 
-    const KernelCall& call_;
+    const ir::Attention& op_;
     const simd::KernelTable& simd_;
     const Pool keys_;
     const Pool values_;
     const int64_t head_;
-    const int64_t group_;   // query heads per key/value head
-    float* const scores_;   // [group, page_tokens]
-    float* const maxima_;   // [group]
-    float* const sums_;     // [group]
-    const float* queries_;  // [group, key width]
-    float* out_;            // [group, value width]
+    const int64_t group_;     // query heads per key/value head
+    const int64_t position_;  // of the token
+    float* const scores_;     // [group, page_tokens]
+    float* const maxima_;     // [group]
+    float* const sums_;       // [group]
+    const float* queries_;    // [group, key width]
+    float* out_;              // [group, value width]
 };
 
 // An item writes the heads of one group.
@@ -128,13 +150,17 @@ void run_attention(const KernelCall& call, int64_t item, std::byte* workspace) {
     const int64_t page_tokens = call.in(1).desc.shape[2];
     const int64_t token = item / heads;
     const ir::StepView& step = call.step();
-    const ir::StepGroup& group = step.groups[static_cast<size_t>(call.as<ir::Attention>().group)];
-    const int32_t* pages =
-        group.pages.data() + group.page_begin[static_cast<size_t>(sequence_of(step, token))];
-    const int64_t positions = step.positions[static_cast<size_t>(token)] + 1;
+    const auto& op = call.as<ir::Attention>();
+    const ir::StepGroup& group = step.groups[static_cast<size_t>(op.group)];
+    const ir::SequencePages pages = group.pages_of(static_cast<size_t>(sequence_of(step, token)));
+    const int64_t own = step.positions[static_cast<size_t>(token)];
     Softmax softmax(call, token, item % heads, workspace);
-    for (int64_t begin = 0; begin < positions; begin += page_tokens) {
-        softmax.add_page(pages[begin / page_tokens], std::min(page_tokens, positions - begin));
+    int64_t position = op.first_position(own);
+    while (position <= own) {
+        const int64_t offset = position % page_tokens;
+        const int64_t count = std::min(page_tokens - offset, own + 1 - position);
+        softmax.add_rows(pages.at(position / page_tokens), offset, position, count);
+        position += count;
     }
     softmax.finish();
 }
@@ -172,7 +198,9 @@ void add_attention_kernels(const KernelChoice& /*choice*/, std::vector<Kernel>& 
     using ir::DType;
     constexpr auto kCaches =
         device::formats(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1);
-    list.push_back({.support = {.op = ir::op_id_of<ir::Attention>(), .state_formats = kCaches},
+    list.push_back({.support = {.op = ir::op_id_of<ir::Attention>(),
+                                .weight_formats = device::formats(DType::F32),
+                                .state_formats = kCaches},
                     .items = attention_items,
                     .run = run_attention,
                     .workspace_bytes = Softmax::workspace_bytes,

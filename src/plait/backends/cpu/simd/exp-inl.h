@@ -50,5 +50,12 @@ typename O::F gelu_tanh(typename O::F x) {
     return O::div(x, O::add(O::set(1.0f), e));
 }
 
+// cap * tanh(x / cap) = cap - 2 cap / (1 + e^(2x / cap)).
+template <class O>
+typename O::F soft_cap(typename O::F x, float cap) {
+    const typename O::F e = exp<O>(O::mul(x, O::set(2.0f / cap)));
+    return O::sub(O::set(cap), O::div(O::set(2.0f * cap), O::add(O::set(1.0f), e)));
+}
+
 }  // namespace
 }  // namespace plait::backends::cpu::simd

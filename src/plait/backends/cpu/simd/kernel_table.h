@@ -105,6 +105,10 @@ struct KernelTable {
     float (*exp_sum)(float* x, int64_t n, float shift);
     // x[i] *= factor in place.
     void (*scale)(float* x, int64_t n, float factor);
+    // out[i] = cap * tanh(x[i] / cap), to 3e-7 * cap. `out` may be `x`. cap > 0.
+    void (*soft_cap)(const float* x, float* out, int64_t n, float cap);
+    // x[i] += slope * (start + i) in place, for whole numbers below 2^24.
+    void (*add_ramp)(float* x, int64_t n, float start, float slope);
 
     NormFn rms_norm;    // out = x / sqrt(mean(x^2) + epsilon) * weight
     NormFn layer_norm;  // out = (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias

@@ -70,6 +70,24 @@ void scale(float* x, int64_t n, float factor) {
     map<O>(x, x, n, [&](typename O::F v) { return O::mul(v, O::set(factor)); });
 }
 
+template <class O>
+void soft_cap_row(const float* x, float* out, int64_t n, float cap) {
+    map<O>(x, out, n, [&](typename O::F v) { return soft_cap<O>(v, cap); });
+}
+
+constexpr float kCounted[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+template <class O>
+void add_ramp(float* x, int64_t n, float start, float slope) {
+    const auto add = [&](typename O::F v, int64_t i) {
+        const typename O::F place = O::add(O::set(start + static_cast<float>(i)), O::load(kCounted));
+        return O::fma(O::set(slope), place, v);
+    };
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) O::store(x + i, add(O::load(x + i), i));
+    if (i < n) store_partial<O>(x + i, n - i, add(load_partial<O>(x + i, n - i), i));
+}
+
 constexpr float kMinusInfinity = -__builtin_inff();
 
 template <class O>

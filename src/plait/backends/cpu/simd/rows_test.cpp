@@ -131,6 +131,40 @@ TEST_P(RowsTest, ActivationsOfLargeValues) {
     }
 }
 
+TEST_P(RowsTest, SoftCap) {
+    for (const int64_t n : kLengths) {
+        const std::vector<float> x = test::random_floats(static_cast<uint32_t>(n), n, 90.0f);
+        std::vector<float> out(static_cast<size_t>(n) + 1, 77.0f);
+        k_.soft_cap(x.data(), out.data(), n, 30.0f);
+        for (int64_t i = 0; i < n; ++i)
+            ASSERT_NEAR(out[i], 30.0 * std::tanh(static_cast<double>(x[i]) / 30.0), 30 * 3e-7) << x[i];
+        ASSERT_EQ(out.back(), 77.0f);
+    }
+    std::vector<float> special = {-kInf, -1e30f, 0.0f, 1e30f, kInf, kNan};
+    k_.soft_cap(special.data(), special.data(), 6, 50.0f);
+    EXPECT_TRUE(std::isnan(special[5]));
+    special.pop_back();
+    EXPECT_EQ(special, (std::vector<float>{-50.0f, -50.0f, 0.0f, 50.0f, 50.0f}));
+}
+
+TEST_P(RowsTest, AddRamp) {
+    for (const int64_t n : kLengths) {
+        const std::vector<float> before = test::random_floats(static_cast<uint32_t>(n), n, 3.0f);
+        std::vector<float> x = before;
+        x.push_back(77.0f);
+        k_.add_ramp(x.data(), n, -40.0f, 0.375f);  // exact products: only the sum rounds
+        for (int64_t i = 0; i < n; ++i)
+            ASSERT_EQ(x[i], before[i] + 0.375f * (-40.0f + static_cast<float>(i))) << n << " " << i;
+        ASSERT_EQ(x.back(), 77.0f);
+        std::vector<float> split = before;
+        const int64_t cut = n / 3;
+        k_.add_ramp(split.data(), cut, -40.0f, 0.375f);
+        k_.add_ramp(split.data() + cut, n - cut, -40.0f + static_cast<float>(cut), 0.375f);
+        x.pop_back();
+        ASSERT_TRUE(test::same_bits(x, split)) << n;
+    }
+}
+
 // Threads may cut a row anywhere.
 TEST_P(RowsTest, ElementwiseKernelsMayBeSplitAnywhere) {
     const int64_t n = 61;

@@ -37,6 +37,8 @@ constexpr KernelTable make_table() {
         .max = max<O>,
         .exp_sum = exp_sum<O>,
         .scale = scale<O>,
+        .soft_cap = soft_cap_row<O>,
+        .add_ramp = add_ramp<O>,
         .rms_norm = rms_norm<O>,
         .layer_norm = layer_norm<O>,
         .add = add<O>,
