@@ -28,14 +28,37 @@ void require_product(const std::string& what, int64_t a, int64_t b) {
         throw Error(fmt::format("{} must be at most {}, got {} x {}", what, kMaxInt32, a, b));
 }
 
+// The most pages that `positions` consecutive positions, at least one, can touch.
+int64_t most_touched(int64_t positions, int64_t page_tokens) {
+    return (positions + page_tokens - 2) / page_tokens + 1;
+}
+
 }  // namespace
 
+GroupNeeds needed_pages(int64_t page_tokens, int64_t window, const GroupLoad& load) {
+    const int64_t whole = divide_up(load.tokens_per_sequence, page_tokens);
+    if (window == 0) return {load.sequences * whole, whole};
+    // Between steps: the window without the next token, and at least the page that token goes into. A step's
+    // tokens begin the most new pages when every sequence it can serve gets one, and one of them the rest.
+    const int64_t kept = load.sequences * most_touched(std::max<int64_t>(window - 1, 1), page_tokens);
+    const int64_t grown = std::min(load.sequences, load.tokens_per_step);
+    const int64_t begun = grown + (load.tokens_per_step - grown) / page_tokens;
+    return {std::min(load.sequences * whole, kept + begun),
+            std::min(whole, most_touched(window - 1 + load.tokens_per_step, page_tokens))};
+}
+
 int64_t PagedState::Group::pages_for(int64_t tokens) const { return divide_up(tokens, spec.page_tokens); }
+
+// That of the first position the next token looks at.
+int64_t PagedState::Group::first_page(int64_t tokens) const {
+    return spec.window == 0 ? 0 : std::max<int64_t>(0, tokens - spec.window + 1) / spec.page_tokens;
+}
 
 PagedState::Group PagedState::make_group(GroupSpec spec, int max_sequences, int64_t max_tokens,
                                          const TestOptions& testing) {
     require_size(fmt::format("state group {}: tokens per page", spec.name), spec.page_tokens);
     require_size(fmt::format("state group {}: pages", spec.name), spec.pages);
+    ENSURE(spec.window >= 0, "the window of a state group");
     require_product(fmt::format("state group {}: pages x tokens per page", spec.name), spec.pages,
                     spec.page_tokens);
     // No list can hold more pages than there are.
@@ -95,20 +118,30 @@ SequenceId PagedState::create() {
 SequenceId PagedState::fork(SequenceId parent, int64_t tokens) {
     require_no_step();
     ENSURE(tokens >= 0 && tokens <= live(parent).length, "tokens to fork");
+    require_kept(parent, tokens);
     const SequenceId child = create();
     for (Group& g : groups_) {
-        const std::span shared(g.list(parent), g.pages_for(tokens));
-        for (int32_t page : shared) g.pool.share(page);
-        std::copy(shared.begin(), shared.end(), g.list(child));
+        for (int64_t i = g.first_page(tokens); i < g.pages_for(tokens); ++i) {
+            const int32_t page = g.page(parent, i);
+            g.pool.share(page);
+            g.page(child, i) = page;
+        }
     }
     sequences_[child].length = tokens;
     return child;
 }
 
+// Pages are dropped from the end, so that the pool gives them out again in the order they had.
 void PagedState::truncate(SequenceId sequence, int64_t tokens) {
     require_no_step();
-    ENSURE(tokens >= 0 && tokens <= live(sequence).length, "tokens to keep");
-    keep_pages(sequence, tokens);
+    Sequence& kept = live(sequence);
+    ENSURE(tokens >= 0 && tokens <= kept.length, "tokens to keep");
+    require_kept(sequence, tokens);
+    for (Group& g : groups_) {
+        const int64_t keep = tokens == 0 ? g.first_page(kept.length) : g.pages_for(tokens);
+        for (int64_t i = g.pages_for(kept.length); i-- > keep;) g.pool.drop(g.page(sequence, i));
+    }
+    kept.length = tokens;
 }
 
 void PagedState::release(SequenceId sequence) {
@@ -116,13 +149,22 @@ void PagedState::release(SequenceId sequence) {
     live(sequence).alive = false;
 }
 
-// Dropped from the end, so that the pool gives them out again in the order they had.
-void PagedState::keep_pages(SequenceId sequence, int64_t tokens) {
-    Sequence& kept = live(sequence);
-    for (Group& g : groups_)
-        for (int64_t i = g.pages_for(kept.length); i-- > g.pages_for(tokens);)
-            g.pool.drop(g.list(sequence)[i]);
-    kept.length = tokens;
+int64_t PagedState::shortest_cut(SequenceId sequence) const {
+    int64_t tokens = 0;
+    for (const Group& g : groups_) {
+        const int64_t left_behind = g.first_page(live(sequence).length);
+        if (left_behind > 0) tokens = std::max(tokens, left_behind * g.spec.page_tokens + g.spec.window - 1);
+    }
+    return tokens;
+}
+
+void PagedState::require_kept(SequenceId sequence, int64_t tokens) const {
+    const int64_t shortest = shortest_cut(sequence);
+    if (tokens == 0 || tokens >= shortest) return;
+    throw Error(
+        fmt::format("sequence {} cannot go back from {} to {} tokens: pages behind its window are "
+                    "gone, {} is the fewest",
+                    sequence, length(sequence), tokens, shortest));
 }
 
 int64_t PagedState::length(SequenceId sequence) const { return live(sequence).length; }
@@ -188,7 +230,7 @@ void PagedState::own_last_page(int index, size_t append, Demand& demand) {
     Group& g = groups_[index];
     const Growth& growth = growths_[append];
     if (growth.from % g.spec.page_tokens == 0) return;
-    int32_t& page = g.list(growth.sequence)[growth.from / g.spec.page_tokens];
+    int32_t& page = g.page(growth.sequence, growth.from / g.spec.page_tokens);
     if (g.pool.references(page) == 1) return;
     const int32_t own = take(g, demand);
     g.pool.drop(page);
@@ -200,7 +242,7 @@ void PagedState::own_last_page(int index, size_t append, Demand& demand) {
 void PagedState::extend(Group& g, const Growth& growth, Demand& demand) {
     for (int64_t i = g.pages_for(growth.from); i < g.pages_for(growth.to); ++i) {
         const int32_t page = take(g, demand);
-        if (page != kNoPage) g.list(growth.sequence)[i] = page;
+        if (page != kNoPage) g.page(growth.sequence, i) = page;
     }
 }
 
@@ -214,7 +256,12 @@ int32_t PagedState::take(Group& g, Demand& demand) {
 }
 
 void PagedState::commit() {
-    for (const Growth& growth : growths_) sequences_[growth.sequence].length = growth.to;
+    for (const Growth& growth : growths_) {
+        sequences_[growth.sequence].length = growth.to;
+        for (Group& g : groups_)
+            for (int64_t i = g.first_page(growth.to); i-- > g.first_page(growth.from);)
+                g.pool.drop(g.page(growth.sequence, i));
+    }
     close();
 }
 
@@ -225,7 +272,7 @@ void PagedState::rollback() {
             if (page == kNoPage) continue;
             const Growth& growth = growths_[append];
             g.pool.share(page);
-            g.list(growth.sequence)[growth.from / g.spec.page_tokens] = page;
+            g.page(growth.sequence, growth.from / g.spec.page_tokens) = page;
         }
         g.pool.undo_takes(g.free_before);
     }
@@ -261,7 +308,7 @@ int64_t Step::tokens() const {
 int64_t Step::list_entries(int group) const {
     const auto& g = state().group(group);
     int64_t sum = 0;
-    for (const auto& growth : state_->growths_) sum += g.pages_for(growth.to);
+    for (const auto& growth : state_->growths_) sum += g.pages_for(growth.to) - g.first_page(growth.from);
     return sum;
 }
 
@@ -274,15 +321,21 @@ void Step::page_lists(int group, std::span<int32_t> offsets, std::span<int32_t> 
     const auto& g = state().group(group);
     ENSURE(offsets.size() > appends() && pages.size() >= static_cast<size_t>(list_entries(group)),
            "room for page lists");
-    int64_t filled = 0;
+    size_t filled = 0;
     offsets[0] = 0;
     for (size_t i = 0; i < appends(); ++i) {
         const auto& growth = state_->growths_[i];
-        const int64_t count = g.pages_for(growth.to);
-        std::copy_n(g.list(growth.sequence), count, pages.begin() + filled);
-        filled += count;
+        for (int64_t index = g.first_page(growth.from); index < g.pages_for(growth.to); ++index)
+            pages[filled++] = g.page(growth.sequence, index);
         offsets[i + 1] = static_cast<int32_t>(filled);
     }
+}
+
+void Step::first_pages(int group, std::span<int32_t> first) const {
+    const auto& g = state().group(group);
+    ENSURE(first.size() >= appends(), "room for first pages");
+    for (size_t i = 0; i < appends(); ++i)
+        first[i] = static_cast<int32_t>(g.first_page(state_->growths_[i].from));
 }
 
 void Step::write_slots(int group, std::span<int32_t> slots) const {
@@ -291,7 +344,7 @@ void Step::write_slots(int group, std::span<int32_t> slots) const {
     size_t filled = 0;
     for (const auto& growth : state_->growths_) {
         for (int64_t token = growth.from; token < growth.to; ++token) {
-            const int64_t page = g.list(growth.sequence)[token / g.spec.page_tokens];
+            const int64_t page = g.page(growth.sequence, token / g.spec.page_tokens);
             slots[filled++] = static_cast<int32_t>(page * g.spec.page_tokens + token % g.spec.page_tokens);
         }
     }

@@ -16,7 +16,24 @@ struct GroupSpec {
     std::string name;     // as errors call it
     int64_t page_tokens;  // tokens a page holds
     int64_t pages;        // in the pool, over all sequences
+    int64_t window = 0;   // a token looks at itself and the window - 1 before it; 0: at all
 };
+
+// What a group is to bear at most.
+struct GroupLoad {
+    int64_t sequences;            // at a time
+    int64_t tokens_per_sequence;  // at least 1
+    int64_t tokens_per_step;      // over all sequences, at least 1
+};
+
+struct GroupNeeds {
+    int64_t pages;  // with which no step within the load finds the pool empty, whatever is shared
+    int64_t pages_per_sequence;  // entries of one sequence's list in a step
+};
+
+// Pages a group needs. Behind a window a sequence keeps what its next token will look at, so beyond a few
+// pages its length does not matter.
+GroupNeeds needed_pages(int64_t page_tokens, int64_t window, const GroupLoad& load);
 
 // A small number, from 0 on; after release() it is given out again.
 using SequenceId = int32_t;
@@ -51,6 +68,9 @@ class Step;
 // every other holder's too, so even after a rollback no token is lost; letting a shorter one keep it would
 // overwrite tokens that a rollback brings back.
 //
+// In a group with a window a commit gives up the pages that lie wholly behind what the sequence's next token
+// will look at. Until then a step keeps them, for its own tokens and for a rollback.
+//
 // Everything is reserved at construction; afterwards nothing allocates except an Error. One thread at a time.
 class PagedState {
   public:
@@ -66,11 +86,15 @@ class PagedState {
     // An empty sequence, with the lowest free number. Throws Error when all are in use.
     SequenceId create();
     // A new sequence whose `tokens` tokens are the first ones of `parent`; takes no page. Throws Error like
-    // create().
+    // create() and truncate().
     SequenceId fork(SequenceId parent, int64_t tokens);
-    // Forgets all but the first `tokens` tokens; at most the length.
+    // Forgets all but the first `tokens` tokens; at most the length. Throws Error, changing nothing, for
+    // fewer than shortest_cut() but some: they must then be computed again.
     void truncate(SequenceId sequence, int64_t tokens);
     void release(SequenceId sequence);
+
+    // The fewest tokens, besides none, that a sequence can be cut back to or forked at; 0 without windows.
+    int64_t shortest_cut(SequenceId sequence) const;
 
     // Reserves what the step will write. A sequence may appear once. Throws Error, leaving everything as it
     // was, when a sequence would grow beyond max_tokens_per_sequence or a group has too few free pages
@@ -89,16 +113,21 @@ class PagedState {
     struct Group {
         GroupSpec spec;
         PagePool pool;
-        int64_t list_capacity;       // pages a sequence can hold
-        std::vector<int32_t> lists;  // page lists of all sequences, list_capacity apart
+        int64_t list_capacity;       // pages a sequence can hold at a time
+        std::vector<int32_t> lists;  // page lists of all sequences, list_capacity apart: rings by page index
         // Of the open step:
         int32_t free_before = 0;
         std::vector<int32_t> copied_from;  // per append: the shared page its copy replaced, or kNoPage
 
-        // How many pages `tokens` tokens take; a list is as long as its sequence says, and not stored.
+        // A sequence of `tokens` tokens holds its pages [first_page, pages_for); neither is stored.
         int64_t pages_for(int64_t tokens) const;
-        int32_t* list(SequenceId sequence) { return lists.data() + sequence * list_capacity; }
-        const int32_t* list(SequenceId sequence) const { return lists.data() + sequence * list_capacity; }
+        int64_t first_page(int64_t tokens) const;
+        int32_t& page(SequenceId sequence, int64_t index) {
+            return lists[sequence * list_capacity + index % list_capacity];
+        }
+        int32_t page(SequenceId sequence, int64_t index) const {
+            return lists[sequence * list_capacity + index % list_capacity];
+        }
     };
 
     struct Sequence {
@@ -124,7 +153,7 @@ class PagedState {
     const Sequence& live(SequenceId sequence) const;
     const Group& group(int index) const;
     void require_no_step() const;
-    void keep_pages(SequenceId sequence, int64_t tokens);
+    void require_kept(SequenceId sequence, int64_t tokens) const;
 
     void open(std::span<const Append> appends);
     void record(const Append& append);
@@ -164,9 +193,11 @@ class Step {
     // The length of each sequence after the step: [appends].
     void lengths(std::span<int32_t> lengths) const;
     // The pages of each sequence after the step, as CSR: those of append i are
-    // pages[offsets[i]..offsets[i+1]), the page of token t at t / page_tokens. offsets: [appends + 1], pages:
-    // [list_entries].
+    // pages[offsets[i]..offsets[i+1]), the page of token t at t / page_tokens - first_pages[i]. offsets:
+    // [appends + 1], pages: [list_entries].
     void page_lists(int group, std::span<int32_t> offsets, std::span<int32_t> pages) const;
+    // How many pages each sequence has left behind its window, and are not in its list: [appends].
+    void first_pages(int group, std::span<int32_t> first) const;
     // Where each appended token goes: page · page_tokens + offset, append by append: [tokens].
     void write_slots(int group, std::span<int32_t> slots) const;
     // Over all groups.

@@ -47,6 +47,12 @@ Ints pages(PagedState& state, SequenceId sequence, int group = 0) {
     return lists(begin(state, {{sequence, 0}}), group).pages;
 }
 
+int32_t first_page(PagedState& state, SequenceId sequence, int group = 0) {
+    Ints first(1);
+    begin(state, {{sequence, 0}}).first_pages(group, first);
+    return first[0];
+}
+
 template <typename Function>
 std::string refusal(Function function) {
     try {
@@ -276,6 +282,107 @@ TEST(CopyOnWrite, AHolderThatOnlyReadsKeepsThePageToo) {
     EXPECT_THAT(lists(step).pages, ElementsAre(0, 1, 0, 2));
 }
 
+TEST(Windows, ACommitGivesUpWhatLiesWhollyBehind) {
+    PagedState state({{"full", 4, 10}, {"local", 4, 10, 6}}, 1, 100);
+    const SequenceId a = state.create();
+    append(state, a, 8);  // the next token, at 8, looks at 3 and up
+    EXPECT_EQ(state.pages_in_use(1), 2);
+    EXPECT_EQ(first_page(state, a, 1), 0);
+    append(state, a, 1);  // that at 9 at 4 and up: page 0 is behind
+    EXPECT_EQ(state.pages_in_use(0), 3);
+    EXPECT_EQ(state.pages_in_use(1), 2);
+    EXPECT_EQ(first_page(state, a, 0), 0);
+    EXPECT_EQ(first_page(state, a, 1), 1);
+    EXPECT_THAT(pages(state, a, 0), ElementsAre(0, 1, 2));
+    EXPECT_THAT(pages(state, a, 1), ElementsAre(1, 2));
+}
+
+TEST(Windows, AStepKeepsWhatItsFirstTokenLooksAt) {
+    PagedState state({{"local", 4, 10, 6}}, 1, 100);
+    const SequenceId a = state.create();
+    append(state, a, 7);
+    auto step = begin(state, {{a, 13}});
+    EXPECT_THAT(lists(step).pages, ElementsAre(0, 1, 2, 3, 4));
+    EXPECT_THAT(slots(step), ElementsAre(7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19));
+    step.commit();
+    EXPECT_THAT(pages(state, a), ElementsAre(3, 4));  // positions 12 to 19; the next looks at 15 and up
+    EXPECT_EQ(first_page(state, a), 3);
+    EXPECT_THAT(slots(begin(state, {{a, 1}})), ElementsAre(0));  // the lowest page came free last
+}
+
+TEST(Windows, ARolledBackStepKeepsEverything) {
+    PagedState state({{"local", 4, 10, 6}}, 1, 100);
+    const SequenceId a = state.create();
+    append(state, a, 7);
+    begin(state, {{a, 13}}).rollback();
+    EXPECT_THAT(pages(state, a), ElementsAre(0, 1));
+    EXPECT_EQ(state.pages_in_use(0), 2);
+}
+
+TEST(Windows, OfOneTokenKeepTheBegunPageOnly) {
+    PagedState state({{"local", 4, 10, 1}}, 1, 100);
+    const SequenceId a = state.create();
+    append(state, a, 7);
+    EXPECT_THAT(pages(state, a), ElementsAre(1));
+    append(state, a, 1);
+    EXPECT_EQ(state.pages_in_use(0), 0);
+    EXPECT_EQ(first_page(state, a), 2);
+    append(state, a, 1);
+    EXPECT_EQ(state.pages_in_use(0), 1);
+}
+
+TEST(Windows, SayHowFarBackASequenceCanGo) {
+    PagedState state({{"full", 4, 10}, {"local", 4, 10, 6}}, 3, 100);
+    const SequenceId a = state.create();
+    append(state, a, 8);
+    EXPECT_EQ(state.shortest_cut(a), 0);
+    append(state, a, 11);  // page 3 holds 12 to 15, and the token at 17 looks at 12 and up
+    EXPECT_EQ(state.shortest_cut(a), 17);
+    EXPECT_EQ(refusal([&] { state.truncate(a, 16); }),
+              "sequence 0 cannot go back from 19 to 16 tokens: pages behind its window are gone, 17 is the "
+              "fewest");
+    EXPECT_THAT(refusal([&] { state.fork(a, 1); }), HasSubstr("from 19 to 1 tokens"));
+    EXPECT_EQ(state.length(a), 19);
+    const SequenceId b = state.fork(a, 17);
+    state.truncate(a, 17);
+    EXPECT_EQ(pages(state, a, 1), pages(state, b, 1));
+    EXPECT_EQ(state.shortest_cut(a), 17);
+    const SequenceId c = state.fork(a, 0);
+    EXPECT_EQ(state.shortest_cut(c), 0);
+    state.truncate(a, 0);
+    EXPECT_EQ(state.shortest_cut(a), 0);
+    EXPECT_THAT(pages(state, a, 1), IsEmpty());
+    append(state, a, 5);
+    EXPECT_EQ(first_page(state, a, 1), 0);
+    for (SequenceId sequence : {a, b, c}) state.release(sequence);
+    EXPECT_EQ(state.pages_in_use(1), 0);
+}
+
+TEST(Windows, SharedPagesStayUntilTheLastHolderHasPassed) {
+    PagedState state({{"local", 4, 10, 6}}, 2, 100);
+    const SequenceId a = state.create();
+    append(state, a, 8);
+    const SequenceId b = state.fork(a, 8);
+    append(state, a, 5);  // leaves page 0 behind, which b still looks at
+    EXPECT_THAT(pages(state, b), ElementsAre(0, 1));
+    EXPECT_EQ(state.pages_in_use(0), 4);
+    append(state, b, 1);
+    EXPECT_EQ(state.pages_in_use(0), 4);  // page 0 gone, one more taken
+}
+
+TEST(NeededPages, OfAWindowDoNotGrowWithTheContext) {
+    const auto needs = [](int64_t window, GroupLoad load) { return needed_pages(64, window, load); };
+    const GroupNeeds gemma =
+        needs(1024, {.sequences = 1, .tokens_per_sequence = 32768, .tokens_per_step = 512});
+    EXPECT_EQ(gemma.pages, (1024 + 512) / 64 + 1);
+    EXPECT_EQ(gemma.pages_per_sequence, gemma.pages);
+    EXPECT_EQ(needs(0, {1, 32768, 512}).pages, 512);
+    EXPECT_EQ(needs(1024, {1, 1000000, 512}).pages, gemma.pages);
+    EXPECT_EQ(needs(1024, {1, 100, 512}).pages, 2);  // no more than the context has
+    // Four windows, and the step's tokens once.
+    EXPECT_EQ(needs(1024, {4, 32768, 512}).pages, 4 * 17 + 4 + 508 / 64);
+}
+
 TEST(Exhaustion, NamesTheGroupAndTheNumbersAndChangesNothing) {
     PagedState state({{"full", 4, 10}, {"narrow", 2, 4}}, 3, 100);
     const SequenceId a = state.create();
@@ -389,6 +496,7 @@ TEST(PagedStateDeathTest, WhileAStepIsOpen) {
     EXPECT_DEATH(step.write_slots(0, small), "room for write slots");
     EXPECT_DEATH(step.page_lists(0, small, small), "room for page lists");
     EXPECT_DEATH(step.lengths({}), "room for lengths");
+    EXPECT_DEATH(step.first_pages(0, {}), "room for first pages");
     step.commit();
     EXPECT_DEATH(step.commit(), "closed");
     EXPECT_DEATH(step.rollback(), "closed");
