@@ -300,7 +300,7 @@ class OtherCommandsTest(CliTest):
         self.assertEqual(ids("--add-bos")[1:], ids())
 
     def test_detokenize_of_what_is_no_id(self):
-        for text in ("x", "[1,2", "1]", "1;2", "1,2.5", "512", "-1", "[[1]]", "]["):
+        for text in ("x", "[1,2", "1]", "1;2", "1,2.5", "512", "-1", "[[1]]", "][", "1,,2", ",1"):
             self.fails("", "detokenize", "-m", MODEL, stdin=text)
         for text in ("1,2,3", "[1, 2, 3]\n", " 1 2\n3 ", "1,2,3,"):
             self.assertEqual(self.done("detokenize", "-m", MODEL, stdin=text).out, b"\n!\"")
@@ -372,6 +372,9 @@ class OutputTest(CliTest):
         for command, *flags in self.COMMANDS:
             with open("/dev/full", "wb") as full:
                 self.fails("No space left", command, "-m", MODEL, *flags, stdout=full)
+        for flag in ("--help", "--version"):
+            with open("/dev/full", "wb") as full:
+                self.fails("No space left", flag, stdout=full)
 
     def test_stdout_that_is_closed_from_the_start(self):
         # The shell closes it; the file that -o names must not take its place.

@@ -19,6 +19,9 @@ class UsageTest(CliTest):
             self.assertIn(f"Usage: plait {command}", result.text)
             self.assertEqual(result.err, "")
 
+    def test_version(self):
+        self.assertRegex(self.done("--version").text, r"^plait \d+\.\d+\.\d+\n$")
+
     def test_unknown_commands_and_flags(self):
         self.misused("a command is missing")
         self.misused("unknown command 'sing'", "sing")
@@ -77,7 +80,7 @@ class UsageTest(CliTest):
         self.misused("no size", "plan", "-m", MODEL, "--budget", "much")
 
     def test_token_lists(self):
-        for ids in ("", "[]", "x", "1,x", "1.5", "99999999999"):
+        for ids in ("", "[]", "x", "1,x", "1.5", "99999999999", "1,,2", ",1"):
             self.misused("--tokens", *greedy_of("--tokens", ids))
         self.assertEqual(self.done(*greedy_of(ids="[1, 2, 3]")).out, self.done(*greedy_of(ids="1,2,3")).out)
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <limits>
 
 #include "parse.h"
 #include "plait/base/log.h"
 #include "plait/base/quote.h"
+#include "session.h"
 
 namespace plait::app {
 namespace {
@@ -142,6 +142,7 @@ std::string unexpected_text(const CLI::App& app, const std::vector<std::string>&
 CommandLine::CommandLine() {
     app_.require_subcommand(1);
     app_.fallthrough();
+    app_.set_version_flag("--version", "plait " PLAIT_VERSION);
     // Of a flag given twice the last counts, so that scripts can be given other values.
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     add_log_flags(app_, log_);
@@ -162,7 +163,7 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
         app_.parse(std::move(reversed));
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-            std::cout << app_.help() << std::flush;
+            write_stdout(answer_text(error));
             return false;
         }
         throw UsageError(fault_text(error));
@@ -172,6 +173,12 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
                                       : LogLevel::info,
                 .file = log_.file});
     return true;
+}
+
+// What --help and --version ask for; CLI11 reports both as errors that are none.
+std::string CommandLine::answer_text(const CLI::ParseError& error) const {
+    const bool help = error.get_name() == "CallForHelp" || error.get_name() == "CallForAllHelp";
+    return help ? app_.help() : fmt::format("{}\n", error.what());
 }
 
 std::string CommandLine::help_command() const {

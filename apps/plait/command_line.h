@@ -38,6 +38,7 @@ class CommandLine {
     void add_selftest();
     void add_synth();
     std::string fault_text(const CLI::ParseError& error) const;
+    std::string answer_text(const CLI::ParseError& error) const;
 
     CLI::App app_{"Plait runs GGUF language models.", "plait"};
     std::function<void()> action_;

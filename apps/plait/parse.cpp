@@ -37,7 +37,15 @@ std::optional<Number> number_of(std::string_view text) {
 
 constexpr std::string_view kSpaces = " \t\r\n";
 
-bool is_between_ids(char c) { return c == ',' || kSpaces.find(c) != std::string_view::npos; }
+const char* skip_spaces(const char* at, const char* end) {
+    return std::find_if(at, end, [](char c) { return kSpaces.find(c) == std::string_view::npos; });
+}
+
+// Behind an id: spaces, and one comma at most.
+const char* skip_between_ids(const char* at, const char* end) {
+    at = skip_spaces(at, end);
+    return at != end && *at == ',' ? skip_spaces(at + 1, end) : at;
+}
 
 std::string_view trimmed(std::string_view text) {
     const size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
@@ -124,7 +132,7 @@ std::vector<int32_t> parse_ids(const std::string& text) {
                                     quote(std::string_view(at, end), 20), at - text.data() + 1));
         }
         ids.push_back(id);
-        at = std::find_if_not(rest, end, is_between_ids);
+        at = skip_between_ids(rest, end);
     }
     return ids;
 }

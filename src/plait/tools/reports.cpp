@@ -18,6 +18,11 @@ double rate(int64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
+// The first token comes out of the prompt, and its time is the prompt's.
+int64_t timed_tokens(const engine::Generation& generation) {
+    return std::max<int64_t>(0, generation.generated_tokens - 1);
+}
+
 nlohmann::json rate_json(const Rate& rate) {
     return {{"median", rate.median}, {"min", rate.min}, {"max", rate.max}};
 }
@@ -83,17 +88,17 @@ std::string details_text(const engine::Prepared& prepared) {
 }
 
 std::string generation_text(const engine::Generation& generation) {
-    const int64_t timed = std::max<int64_t>(0, generation.generated_tokens - 1);
-    return fmt::format(
-        "{} tokens ({}) in {:.2f} s: prompt {} tokens at {:.1f} tokens/s, then {:.1f} tokens/s",
-        generation.generated_tokens, engine::stop_reason_name(generation.reason),
-        generation.prompt_seconds + generation.generation_seconds, generation.prompt_tokens,
-        rate(generation.prompt_tokens, generation.prompt_seconds),
-        rate(timed, generation.generation_seconds));
+    std::string text = fmt::format("{} tokens ({}) in {:.2f} s: prompt {} tokens at {:.1f} tokens/s",
+                                   generation.generated_tokens, engine::stop_reason_name(generation.reason),
+                                   generation.prompt_seconds + generation.generation_seconds,
+                                   generation.prompt_tokens,
+                                   rate(generation.prompt_tokens, generation.prompt_seconds));
+    if (const int64_t timed = timed_tokens(generation); timed > 0)
+        text += fmt::format(", then {:.1f} tokens/s", rate(timed, generation.generation_seconds));
+    return text;
 }
 
 std::string generation_json(const engine::Prepared& prepared, const engine::Generation& generation) {
-    const int64_t timed = std::max<int64_t>(0, generation.generated_tokens - 1);
     nlohmann::json document = prepared_json(prepared);
     document.update({
         {"prompt_tokens", generation.prompt_tokens},
@@ -102,7 +107,7 @@ std::string generation_json(const engine::Prepared& prepared, const engine::Gene
         {"prompt_seconds", generation.prompt_seconds},
         {"generation_seconds", generation.generation_seconds},
         {"prompt_tps", rate(generation.prompt_tokens, generation.prompt_seconds)},
-        {"gen_tps", rate(timed, generation.generation_seconds)},
+        {"gen_tps", rate(timed_tokens(generation), generation.generation_seconds)},
     });
     return document.dump(2);
 }

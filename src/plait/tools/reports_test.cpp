@@ -28,7 +28,12 @@ TEST(Reports, GenerationCountsTheTokensBehindTheFirstByTheirTime) {
     const std::string text = generation_text(generation);
     EXPECT_THAT(text, HasSubstr("5 tokens (limit) in 2.50 s"));
     EXPECT_THAT(text, HasSubstr("prompt 10 tokens at 20.0 tokens/s"));
-    EXPECT_THAT(text, HasSubstr("2.0 tokens/s"));
+    EXPECT_THAT(text, HasSubstr(", then 2.0 tokens/s"));
+}
+
+TEST(Reports, OneTokenHasNoRateOfItsOwn) {
+    const std::string text = generation_text({.prompt_tokens = 3, .generated_tokens = 1, .prompt_seconds = 1});
+    EXPECT_THAT(text, testing::EndsWith("prompt 3 tokens at 3.0 tokens/s"));
 }
 
 PlanReport report_of(int64_t free) {
