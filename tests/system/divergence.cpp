@@ -49,7 +49,8 @@ std::vector<int32_t> first_tokens(const engine::Engine& engine, const Request& r
     const text::Tokenizer tokenizer(text::vocab_from_gguf(engine.prepared().file));
     std::vector<int32_t> ids = tokenizer.encode(read_text(request.text_file));
     if (static_cast<int64_t>(ids.size()) < request.tokens)
-        throw Error(fmt::format("expected a text of {} tokens at least, found {}", request.tokens, ids.size()));
+        throw Error(
+            fmt::format("expected a text of {} tokens at least, found {}", request.tokens, ids.size()));
     ids.resize(static_cast<size_t>(request.tokens));
     return ids;
 }
@@ -122,7 +123,8 @@ int main(int argc, char** argv) {
     }
     try {
         const Request request{argv[1], argv[2], std::atoll(argv[3]), std::atoll(argv[4])};
-        if (request.tokens < 1 || request.chunk < 1) throw plait::Error("TOKENS and CHUNK are counts from 1 on");
+        if (request.tokens < 1 || request.chunk < 1)
+            throw plait::Error("TOKENS and CHUNK are counts from 1 on");
         const Divergence total = measure(request);
         const auto positions = static_cast<double>(total.positions);
         fmt::print("{{\"positions\":{},\"mean\":{:.6g},\"largest\":{:.6g},\"same_best\":{:.4f}}}\n",

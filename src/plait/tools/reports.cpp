@@ -88,11 +88,11 @@ std::string details_text(const engine::Prepared& prepared) {
 }
 
 std::string generation_text(const engine::Generation& generation) {
-    std::string text = fmt::format("{} tokens ({}) in {:.2f} s: prompt {} tokens at {:.1f} tokens/s",
-                                   generation.generated_tokens, engine::stop_reason_name(generation.reason),
-                                   generation.prompt_seconds + generation.generation_seconds,
-                                   generation.prompt_tokens,
-                                   rate(generation.prompt_tokens, generation.prompt_seconds));
+    std::string text =
+        fmt::format("{} tokens ({}) in {:.2f} s: prompt {} tokens at {:.1f} tokens/s",
+                    generation.generated_tokens, engine::stop_reason_name(generation.reason),
+                    generation.prompt_seconds + generation.generation_seconds, generation.prompt_tokens,
+                    rate(generation.prompt_tokens, generation.prompt_seconds));
     if (const int64_t timed = timed_tokens(generation); timed > 0)
         text += fmt::format(", then {:.1f} tokens/s", rate(timed, generation.generation_seconds));
     return text;

@@ -32,7 +32,8 @@ TEST(Reports, GenerationCountsTheTokensBehindTheFirstByTheirTime) {
 }
 
 TEST(Reports, OneTokenHasNoRateOfItsOwn) {
-    const std::string text = generation_text({.prompt_tokens = 3, .generated_tokens = 1, .prompt_seconds = 1});
+    const std::string text =
+        generation_text({.prompt_tokens = 3, .generated_tokens = 1, .prompt_seconds = 1});
     EXPECT_THAT(text, testing::EndsWith("prompt 3 tokens at 3.0 tokens/s"));
 }
 

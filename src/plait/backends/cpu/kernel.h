@@ -19,7 +19,7 @@ struct KernelCall {
     ir::Call operands;
     const simd::KernelTable* simd = nullptr;
     // The first input as the kernel's activation format wants it, for kernels that do not read it as F32.
-    const std::byte* quantised = nullptr;
+    simd::ActBlocks quantised{};
 
     template <class OpType>
     const OpType& as() const {
@@ -70,7 +70,11 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
 const Kernel& quantise_kernel();
 // Values that are quantised together.
 inline constexpr int64_t kQuantisedBlock = 32;
-// Bytes of n quantised values, a multiple of kQuantisedBlock.
+// Bytes of n quantised values, a multiple of kQuantisedBlock, with their residuals.
 int64_t quantised_bytes(int64_t n);
+// Where the parts of n quantised values lie in that many bytes.
+simd::ActBlocks quantised_at(std::byte* bytes, int64_t n);
+// The same from value `begin` on, a multiple of kQuantisedBlock.
+simd::ActBlocks quantised_from(const simd::ActBlocks& all, int64_t begin);
 
 }  // namespace plait::backends::cpu

@@ -91,7 +91,7 @@ class Lowering {
             quantised_.try_emplace(storage_of(id), static_cast<int32_t>(bytes_.size()));
         if (!is_new) return known->second;
         const ir::Value& value = graph_.value(id);
-        bytes_.push_back(value.desc.row_count() * quantised_bytes(value.desc.shape.last()) + kOverRead);
+        bytes_.push_back(quantised_bytes(value.desc.row_count() * value.desc.shape.last()) + kOverRead);
         if (!quantise_where_made(storage_of(id), known->second)) add_quantising_step(id, known->second);
         return known->second;
     }

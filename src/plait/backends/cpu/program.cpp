@@ -72,9 +72,12 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     bound.call.op = step.op;
     bound.call.operands = {all.first(step.inputs.size()), all.subspan(step.inputs.size()), &view};
     bound.call.simd = &simd;
-    if (step.quantised_offset >= 0)
-        bound.call.quantised = address(bindings.scratch, 0) + step.quantised_offset;
-    if (step.twin_offset >= 0) bound.twin = address(bindings.scratch, 0) + step.twin_offset;
+    const auto quantised = [&](int64_t offset, const Place& value) {
+        if (offset < 0) return simd::ActBlocks{};
+        return quantised_at(address(bindings.scratch, 0) + offset, value.desc.shape.elements());
+    };
+    if (!step.inputs.empty()) bound.call.quantised = quantised(step.quantised_offset, step.inputs[0]);
+    if (!step.outputs.empty()) bound.twin = quantised(step.twin_offset, step.outputs[0]);
     bound.stretch = step.stretch;
 }
 
@@ -95,9 +98,9 @@ CpuProgram::CpuProgram(ir::Graph graph, const device::DeviceDescription& device,
 
 void BoundStep::run(int64_t item, std::byte* workspace) const {
     kernel->run(call, item, workspace);
-    if (twin == nullptr) return;
-    auto* blocks = reinterpret_cast<simd::ActBlock*>(twin + item * quantised_bytes(stretch));
-    call.simd->quantise(call.out().as<float>() + item * stretch, blocks, stretch);
+    if (twin.blocks == nullptr) return;
+    const int64_t begin = item * stretch;
+    call.simd->quantise(call.out().as<float>() + begin, quantised_from(twin, begin), stretch);
 }
 
 std::unique_ptr<device::BoundProgram> CpuProgram::bind(const device::Bindings& bindings) {

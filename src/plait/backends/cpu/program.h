@@ -74,7 +74,7 @@ struct BoundStep {
     bool barrier_before = false;
     std::vector<ir::Operand> operands;  // inputs, then outputs
     KernelCall call;
-    std::byte* twin = nullptr;
+    simd::ActBlocks twin{};
     int64_t stretch = 0;
     alignas(64) std::atomic<int64_t> next{0};  // the first item nobody has taken
 };

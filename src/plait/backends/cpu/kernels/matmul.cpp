@@ -37,8 +37,11 @@ MatmulFn packed_function(const simd::KernelTable& simd, ir::DType type) {
 // How the operands of one kernel row lie.
 struct F32Rows {
     static constexpr MatmulFn (*function)(const simd::KernelTable&, ir::DType) = f32_function;
-    static const std::byte* activations(const KernelCall& call) { return call.in(0).data; }
-    static int64_t activation_bytes(int64_t k) { return k * static_cast<int64_t>(sizeof(float)); }
+    // Fills in where the activations from row `row` on lie.
+    static void set_activations(const KernelCall& call, int64_t row, MatmulArgs& args) {
+        args.activation_bytes = args.k * static_cast<int64_t>(sizeof(float));
+        args.activations = call.in(0).data + row * args.activation_bytes;
+    }
     static int64_t matrix_bytes(const ir::TensorDesc& weight) {
         return matrix_rows(weight) * weight.row_bytes();
     }
@@ -46,8 +49,13 @@ struct F32Rows {
 
 struct Q8Rows : F32Rows {
     static constexpr MatmulFn (*function)(const simd::KernelTable&, ir::DType) = q8_function;
-    static const std::byte* activations(const KernelCall& call) { return call.quantised; }
-    static int64_t activation_bytes(int64_t k) { return quantised_bytes(k); }
+    static void set_activations(const KernelCall& call, int64_t row, MatmulArgs& args) {
+        const simd::ActBlocks x = quantised_from(call.quantised, row * args.k);
+        args.activation_bytes = args.k / kQuantisedBlock * static_cast<int64_t>(sizeof(simd::ActBlock));
+        args.activations = x.blocks;
+        args.refined = x.refined;
+        args.residuals = x.residuals;
+    }
 };
 
 struct Q8Packed : Q8Rows {
@@ -70,18 +78,17 @@ void run_matmul(const KernelCall& call, int64_t item, std::byte* /*workspace*/) 
     const int64_t row = item % row_blocks * kRowBlock;
     const int64_t token = item / row_blocks * kTokenBlock;
     const int64_t tokens = call.operands.rows(call.in(0));
-    const int64_t k = weight.shape.last();
-    Layout::function(*call.simd, weight.type)({
+    MatmulArgs args{
         .weights = call.in(1).data + row * weight.row_bytes(),
         .row_bytes = weight.row_bytes(),
-        .activations = Layout::activations(call) + token * Layout::activation_bytes(k),
-        .activation_bytes = Layout::activation_bytes(k),
         .out = call.out().as<float>() + token * rows + row,
         .out_stride = rows,
         .rows = std::min(kRowBlock, rows - row),
         .tokens = std::min(kTokenBlock, tokens - token),
-        .k = k,
-    });
+        .k = weight.shape.last(),
+    };
+    Layout::set_activations(call, token, args);
+    Layout::function(*call.simd, weight.type)(args);
 }
 
 int64_t expert_items(const KernelCall& call) {
@@ -100,18 +107,17 @@ void run_experts(const KernelCall& call, int64_t item, std::byte* /*workspace*/)
     const int64_t used = call.in(2).desc.shape[1];
     const int64_t input_row = call.in(0).desc.shape.rank() == 3 ? slot : slot / used;
     const int64_t expert = call.in(2).as<int32_t>()[slot];
-    const int64_t k = weight.shape.last();
-    Layout::function(*call.simd, weight.type)({
+    MatmulArgs args{
         .weights = call.in(1).data + expert * Layout::matrix_bytes(weight) + row * weight.row_bytes(),
         .row_bytes = weight.row_bytes(),
-        .activations = Layout::activations(call) + input_row * Layout::activation_bytes(k),
-        .activation_bytes = Layout::activation_bytes(k),
         .out = call.out().as<float>() + slot * rows + row,
         .out_stride = rows,
         .rows = std::min(kRowBlock, rows - row),
         .tokens = 1,
-        .k = k,
-    });
+        .k = weight.shape.last(),
+    };
+    Layout::set_activations(call, input_row, args);
+    Layout::function(*call.simd, weight.type)(args);
 }
 
 int64_t quantise_items(const KernelCall& call) {
@@ -121,10 +127,7 @@ int64_t quantise_items(const KernelCall& call) {
 
 void run_quantise(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const int64_t n = call.in(0).desc.shape.last();
-    // The one place that writes the quantised twin.
-    auto* blocks_begin = const_cast<std::byte*>(call.quantised) + item * quantised_bytes(n);
-    call.simd->quantise(call.in(0).as<float>() + item * n, reinterpret_cast<simd::ActBlock*>(blocks_begin),
-                        n);
+    call.simd->quantise(call.in(0).as<float>() + item * n, quantised_from(call.quantised, item * n), n);
 }
 
 template <class Layout>
@@ -158,8 +161,20 @@ const Kernel& quantise_kernel() {
     return kernel;
 }
 
+// The marks come last, since blocks must be aligned.
 int64_t quantised_bytes(int64_t n) {
-    return n / kQuantisedBlock * static_cast<int64_t>(sizeof(simd::ActBlock));
+    return n / kQuantisedBlock * static_cast<int64_t>(2 * sizeof(simd::ActBlock) + 1);
+}
+
+simd::ActBlocks quantised_at(std::byte* bytes, int64_t n) {
+    const int64_t blocks = n / kQuantisedBlock;
+    auto* first = reinterpret_cast<simd::ActBlock*>(bytes);
+    return {first, reinterpret_cast<uint8_t*>(first + 2 * blocks), first + blocks};
+}
+
+simd::ActBlocks quantised_from(const simd::ActBlocks& all, int64_t begin) {
+    const int64_t block = begin / kQuantisedBlock;
+    return {all.blocks + block, all.refined + block, all.residuals + block};
 }
 
 }  // namespace plait::backends::cpu

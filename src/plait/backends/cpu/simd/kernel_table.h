@@ -23,12 +23,25 @@ struct ActBlock {
 };
 static_assert(sizeof(ActBlock) == 40);
 
+// Quantised activations. A block in which one value towers over the others leaves those few bits; it is
+// refined: what rounding left of it is quantised once more, and a product adds both. value[j] =
+// blocks[i].q[j]
+// * blocks[i].d, and where refined[i] is 1, + residuals[i].q[j] * residuals[i].d. Residuals of other blocks
+// are not written.
+struct ActBlocks {
+    ActBlock* blocks;
+    uint8_t* refined;
+    ActBlock* residuals;
+};
+
 // out[t * out_stride + r] = sum over i < k of weight[r][i] * activation[t][i], for r < rows, t < tokens.
 struct MatmulArgs {
-    const void* weights;       // of row 0
-    int64_t row_bytes;         // from one row to the next (packed rows: of one row, without interleaving)
-    const void* activations;   // of token 0: floats or ActBlocks, as the kernel says
-    int64_t activation_bytes;  // from one token to the next
+    const void* weights;        // of row 0
+    int64_t row_bytes;          // from one row to the next (packed rows: of one row, without interleaving)
+    const void* activations;    // of token 0: floats or ActBlocks, as the kernel says
+    int64_t activation_bytes;   // from one token to the next
+    const uint8_t* refined;     // of token 0, with ActBlocks: k / 32 for each token
+    const ActBlock* residuals;  // likewise
     float* out;
     int64_t out_stride;  // floats from one token to the next
     int64_t rows;
@@ -70,8 +83,10 @@ using BinaryFn = void (*)(const float* a, const float* b, float* out, int64_t n)
 struct KernelTable {
     // Quantises k values (a multiple of 32) to k / 32 blocks: d = amax / 127, q = x / d rounded to nearest
     // even. A block whose amax / 127 is not a normal number holds zeros. A block with a NaN or an infinity
-    // gets d = NaN (q and sum 0), so that whatever reads it is NaN, as it would be in F32.
-    void (*quantise)(const float* x, ActBlock* out, int64_t k);
+    // gets d = NaN (q and sum 0), so that whatever reads it is NaN, as it would be in F32. Blocks whose
+    // largest value is more than sqrt(22) times their root mean square are refined. The same bits on every
+    // instruction set.
+    void (*quantise)(const float* x, const ActBlocks& out, int64_t k);
 
     // F32 activations with weights in GGUF's row layout: the exact path, and attention scores (rows = keys,
     // tokens = queries that share them). Block formats are decoded in registers to the very values dtype's

@@ -45,6 +45,23 @@ inline const ActBlock* activation_row(const MatmulArgs& a, int64_t token) {
     return reinterpret_cast<const ActBlock*>(bytes);
 }
 
+inline const ActBlock* residual_row(const MatmulArgs& a, int64_t token) {
+    return a.residuals + token * (a.k / 32);
+}
+
+// Calls f(block) for the refined blocks of a token, in order.
+template <class F>
+void for_refined(const MatmulArgs& a, int64_t token, F f) {
+    const int64_t blocks = a.k / 32;
+    const uint8_t* refined = a.refined + token * blocks;
+    for (int64_t first = 0; first < blocks; first += 8) {
+        uint64_t marks = 0;  // a byte each
+        __builtin_memcpy(&marks, refined + first,
+                         static_cast<size_t>(blocks - first < 8 ? blocks - first : 8));
+        for (; marks != 0; marks &= marks - 1) f(first + __builtin_ctzll(marks) / 8);
+    }
+}
+
 template <class O, class Dot, int Rows, int Tokens>
 void matmul_q8_tile(const MatmulArgs& a, int64_t first_row, int64_t first_token) {
     const auto* weights = static_cast<const uint8_t*>(a.weights) + first_row * a.row_bytes;
@@ -64,6 +81,17 @@ void matmul_q8_tile(const MatmulArgs& a, int64_t first_row, int64_t first_token)
 #pragma GCC unroll 8
             for (int t = 0; t < Tokens; ++t) sum[r][t] = Dot::add(sum[r][t], p, w, x[t][block]);
         }
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < Tokens; ++t) {
+        for_refined(a, first_token + t, [&](int64_t block) {
+            const ActBlock& residual = residual_row(a, first_token + t)[block];
+#pragma GCC unroll 8
+            for (int r = 0; r < Rows; ++r) {
+                const uint8_t* p = weights + r * a.row_bytes + block * Dot::kBytes;
+                sum[r][t] = Dot::add(sum[r][t], p, Dot::load(p), residual);
+            }
+        });
     }
 #pragma GCC unroll 8
     for (int t = 0; t < Tokens; ++t)

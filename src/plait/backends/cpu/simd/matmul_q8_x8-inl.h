@@ -151,6 +151,20 @@ void matmul_x8_tile(const MatmulArgs& a, int64_t group, int64_t first_token) {
         }
     }
 #pragma GCC unroll 8
+    for (int t = 0; t < Tokens; ++t) {
+        const ActBlock* const residuals[1] = {residual_row(a, first_token + t)};
+        for_refined(a, first_token + t, [&](int64_t block) {
+#pragma GCC unroll 8
+            for (int v = 0; v < Vectors; ++v) {
+                const uint8_t* p = weights + v * O::kGroups * group_bytes + block * Format::kBytes;
+                typename Format::Sum sum[1] = {Format::start(residuals[0][block])};
+                Format::multiply(sum, p, group_bytes, residuals, block);
+                total[v][t] =
+                    Format::add(total[v][t], Format::scales(p, group_bytes), sum[0], residuals[0][block]);
+            }
+        });
+    }
+#pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v)
 #pragma GCC unroll 8
         for (int t = 0; t < Tokens; ++t)

@@ -58,19 +58,31 @@ std::vector<uint8_t> packed(const Rows& w) {
 struct Activations {
     int64_t tokens, k;
     std::vector<float> values;
-    std::vector<ActBlock> blocks;
+    std::vector<ActBlock> blocks, residuals;
+    std::vector<uint8_t> refined;
 
+    // Every 50th value is an outlier.
     Activations(int64_t n_tokens, int64_t n, uint32_t seed)
-        : tokens(n_tokens), k(n), values(test::random_floats(seed, n_tokens * n)) {}
+        : tokens(n_tokens), k(n), values(test::random_floats(seed, n_tokens * n)) {
+        for (size_t i = seed % 50; i < values.size(); i += 50) values[i] *= 30;
+    }
 
     void quantise(const KernelTable& table) {
-        blocks.resize(static_cast<size_t>(tokens * k / 32));
-        table.quantise(values.data(), blocks.data(), tokens * k);
+        const auto n = static_cast<size_t>(tokens * k / 32);
+        blocks.resize(n);
+        refined.assign(n, 0xEE);
+        // Residuals that are not written must not be read.
+        residuals.assign(n, ActBlock{.d = kNan});
+        table.quantise(values.data(), {blocks.data(), refined.data(), residuals.data()}, tokens * k);
         take_values();
     }
     void take_values() {
-        for (size_t i = 0; i < values.size(); ++i)
-            values[i] = static_cast<float>(blocks[i / 32].q[i % 32]) * blocks[i / 32].d;
+        for (size_t i = 0; i < values.size(); ++i) {
+            const size_t block = i / 32;
+            values[i] = static_cast<float>(blocks[block].q[i % 32]) * blocks[block].d;
+            if (refined[block])
+                values[i] += static_cast<float>(residuals[block].q[i % 32]) * residuals[block].d;
+        }
     }
     float at(int64_t token, int64_t i) const { return values[static_cast<size_t>(token * k + i)]; }
 };
@@ -83,6 +95,8 @@ struct Product {
     const void* activations;
     int64_t activation_bytes;
     int64_t rows, tokens, k;
+    const uint8_t* refined = nullptr;
+    const ActBlock* residuals = nullptr;
 
     // out is tokens x (rows + 1), the last column must stay as it was.
     void run(std::vector<float>& out, int64_t row, int64_t n_rows, int64_t token, int64_t n_tokens) const {
@@ -91,6 +105,8 @@ struct Product {
                 .row_bytes = row_bytes,
                 .activations = static_cast<const uint8_t*>(activations) + token * activation_bytes,
                 .activation_bytes = activation_bytes,
+                .refined = refined + token * (k / 32),
+                .residuals = residuals + token * (k / 32),
                 .out = out.data() + token * stride + row,
                 .out_stride = stride,
                 .rows = n_rows,
@@ -126,8 +142,16 @@ Product f32_product(const KernelTable& table, const Rows& w, const Activations& 
 }
 
 Product q8_product(const KernelTable& table, const Rows& w, const Activations& x) {
-    return {block_kernel(table.matmul_q8, w.type), w.bytes.data(), w.row_bytes, x.blocks.data(),
-            x.k / 32 * int64_t{sizeof(ActBlock)},  w.rows,         x.tokens,    x.k};
+    return {block_kernel(table.matmul_q8, w.type),
+            w.bytes.data(),
+            w.row_bytes,
+            x.blocks.data(),
+            x.k / 32 * int64_t{sizeof(ActBlock)},
+            w.rows,
+            x.tokens,
+            x.k,
+            x.refined.data(),
+            x.residuals.data()};
 }
 
 Product x8_product(const KernelTable& table, const Rows& w, const std::vector<uint8_t>& packed_weights,
@@ -257,6 +281,7 @@ TEST_P(MatmulTest, ExtremeCodesDoNotSaturate) {
             for (const int pattern : {0, 1, 2}) {
                 Activations x(9, k, 301);
                 x.quantise(k_);
+                std::ranges::fill(x.refined, 0);
                 for (ActBlock& block : x.blocks) {
                     block.d = 1.0f;
                     block.sum = 0;
@@ -341,8 +366,9 @@ TEST_P(MatmulTest, NothingToDoWritesNothing) {
 class QuantiseTest : public test::LevelTest {
   protected:
     ActBlock quantise_one(const std::vector<float>& values) {
-        ActBlock block;
-        k_.quantise(values.data(), &block, 32);
+        ActBlock block, residual;
+        uint8_t refined;
+        k_.quantise(values.data(), {&block, &refined, &residual}, 32);
         return block;
     }
 };
@@ -367,11 +393,42 @@ TEST_P(QuantiseTest, RoundsToNearestUnderTheLargestMagnitude) {
 }
 
 TEST_P(QuantiseTest, IsTheSameOnEveryLevel) {
-    const std::vector<float> values = test::random_floats(700, 32 * 50, 3.0f);
-    std::vector<ActBlock> here(50), scalar(50);
-    k_.quantise(values.data(), here.data(), 32 * 50);
-    kernels(SimdLevel::scalar).quantise(values.data(), scalar.data(), 32 * 50);
-    EXPECT_EQ(std::memcmp(here.data(), scalar.data(), sizeof(ActBlock) * 50), 0);
+    Activations here(1, 32 * 50, 700);
+    Activations scalar(1, 32 * 50, 700);
+    here.quantise(k_);
+    scalar.quantise(kernels(SimdLevel::scalar));
+    EXPECT_EQ(std::memcmp(here.blocks.data(), scalar.blocks.data(), sizeof(ActBlock) * 50), 0);
+    EXPECT_EQ(here.refined, scalar.refined);
+    for (size_t i = 0; i < 50; ++i) {
+        if (!here.refined[i]) continue;
+        EXPECT_EQ(std::memcmp(&here.residuals[i], &scalar.residuals[i], sizeof(ActBlock)), 0) << i;
+    }
+}
+
+TEST_P(QuantiseTest, ABlockUnderATowerIsRefined) {
+    std::vector<float> values = test::random_floats(701, 32);
+    const auto error = [&](float tower, bool& refined) {
+        Activations x(1, 32, 0);
+        x.values = values;
+        x.values[5] = tower;
+        const std::vector<float> exact = x.values;
+        x.quantise(k_);
+        refined = x.refined[0];
+        float largest = 0;
+        for (int j = 0; j < 32; ++j) largest = std::max(largest, std::fabs(exact[j] - x.values[j]));
+        return largest;
+    };
+    bool refined = true;
+    EXPECT_GT(error(2.0f, refined), 2.0f / 1000);
+    EXPECT_FALSE(refined);
+    EXPECT_LT(error(1000.0f, refined), 1000.0f / 127 / 127 / 2 * 1.01f);
+    EXPECT_TRUE(refined);
+    // Where rounding loses nothing there is nothing to add.
+    std::ranges::fill(values, 0.0f);
+    EXPECT_EQ(error(1000.0f, refined), 0.0f);
+    // Nor where there is no scale.
+    error(kNan, refined);
+    EXPECT_FALSE(refined);
 }
 
 TEST_P(QuantiseTest, TiesGoToEven) {
@@ -407,7 +464,7 @@ TEST_P(QuantiseTest, ZeroTinyHugeAndBroken) {
         EXPECT_EQ(block.sum, 0);
         for (const int8_t q : block.q) EXPECT_EQ(q, 0);
     }
-    k_.quantise(nullptr, nullptr, 0);
+    k_.quantise(nullptr, {}, 0);
 }
 
 }  // namespace
