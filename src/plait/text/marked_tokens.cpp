@@ -19,6 +19,10 @@ void drop_repeated(std::vector<MarkedTokens::Token>& sorted) {
     sorted.erase(sorted.begin(), kept.base());
 }
 
+size_t end_of_white_space(std::string_view text, size_t from) {
+    return std::min(text.find_first_not_of(" \t\n\v\f\r", from), text.size());
+}
+
 }  // namespace
 
 MarkedTokens::MarkedTokens(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
@@ -35,19 +39,22 @@ MarkedTokens::MarkedTokens(std::vector<Token> tokens) : tokens_(std::move(tokens
 
 std::optional<MarkedTokens::Match> MarkedTokens::find(std::string_view text, size_t from) const {
     for (size_t start = from; start < text.size(); ++start)
-        if (const auto match = longest_at(text, start)) return match;
+        if (const Token* token = longest_at(text, start)) {
+            const size_t end = start + token->text.size();
+            return Match{start, token->strips ? end_of_white_space(text, end) : end, token->id};
+        }
     return std::nullopt;
 }
 
 // Narrows the range of tokens that agree with the text so far, byte by byte.
-std::optional<MarkedTokens::Match> MarkedTokens::longest_at(std::string_view text, size_t start) const {
+const MarkedTokens::Token* MarkedTokens::longest_at(std::string_view text, size_t start) const {
     const uint8_t first = byte_at(text, start);
     auto begin = tokens_.begin() + by_first_[first];
     auto end = tokens_.begin() + by_first_[first + 1];
-    std::optional<Match> longest;
+    const Token* longest = nullptr;
     for (size_t length = 1; begin != end; ++length) {
         if (begin->text.size() == length) {  // a text sorts before those it begins
-            longest = Match{start, start + length, begin->id};
+            longest = &*begin;
             ++begin;
         }
         if (start + length == text.size()) break;

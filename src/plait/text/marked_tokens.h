@@ -17,6 +17,7 @@ class MarkedTokens {
     struct Token {
         std::string_view text;  // belongs to the vocabulary
         int32_t id;
+        bool strips = false;  // a match takes in the white space after it (ASCII's, as in other engines)
     };
     struct Match {
         size_t start;
@@ -34,7 +35,7 @@ class MarkedTokens {
     std::optional<Match> find(std::string_view text, size_t from) const;
 
   private:
-    std::optional<Match> longest_at(std::string_view text, size_t start) const;
+    const Token* longest_at(std::string_view text, size_t start) const;
 
     std::vector<Token> tokens_;             // by text
     std::array<uint32_t, 257> by_first_{};  // tokens that begin with byte b: [by_first_[b], by_first_[b + 1])

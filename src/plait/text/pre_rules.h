@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +22,10 @@ struct PreRule {
     bool adds_bos = false;
 };
 
-// Throws Error for an unknown name: it lists the known ones and the flag that overrides. The rule lives
-// forever.
+// All of them. Pure; they live forever.
+std::span<const PreRule> pre_rules();
+
+// Throws Error for an unknown name: it lists the known ones and the flag that overrides.
 const PreRule& find_pre_rule(std::string_view name);
 
 }  // namespace plait::text

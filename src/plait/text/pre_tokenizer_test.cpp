@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <string>
 
 #include "plait/base/error.h"
@@ -26,14 +30,47 @@ TEST(PreRules, UnknownNameSaysWhatToDo) {
     EXPECT_THAT(
         [] { find_pre_rule("nonesuch"); },
         ThrowsMessage<Error>(AllOf(HasSubstr("pre-tokenizer 'nonesuch' is unknown"), HasSubstr("--pre NAME"),
-                                   HasSubstr("gpt-2, default"), HasSubstr("llama-bpe"))));
+                                   HasSubstr("gpt-2, phi-2"), HasSubstr("llama-bpe"))));
 }
 
-TEST(PreRules, AbsentAndDefaultAreGpt2) {
-    EXPECT_EQ(&find_pre_rule(""), &find_pre_rule("gpt-2"));
-    EXPECT_EQ(&find_pre_rule("default"), &find_pre_rule("gpt-2"));
+TEST(PreRules, AbsentIsDefault) {
+    EXPECT_EQ(&find_pre_rule(""), &find_pre_rule("default"));
+    EXPECT_NE(&find_pre_rule(""), &find_pre_rule("gpt-2"));
     EXPECT_EQ(&find_pre_rule("llama3"), &find_pre_rule("llama-bpe"));
     EXPECT_EQ(&find_pre_rule("llama-v3"), &find_pre_rule("llama-bpe"));
+}
+
+TEST(PreRules, NoNameTwice) {
+    std::set<std::string_view> names;
+    for (const PreRule& rule : pre_rules())
+        for (const std::string_view name : rule.names) EXPECT_TRUE(names.insert(name).second) << name;
+}
+
+// tests/golden/text/pre_rules.json: where an independent implementation cuts by the published patterns.
+struct Cut {
+    std::string rule;
+    std::string text;
+    std::vector<size_t> piece_bytes;
+};
+
+std::vector<Cut> expected_cuts() {
+    std::ifstream file(PLAIT_SOURCE_DIR "/tests/golden/text/pre_rules.json");
+    std::vector<Cut> cuts;
+    for (const auto& line : nlohmann::json::parse(file))
+        for (const auto& rule : line["rules"]) cuts.push_back({rule, line["text"], line["piece_bytes"]});
+    return cuts;
+}
+
+TEST(PreTokenizer, CutsAsThePublishedPatternsDo) {
+    std::map<std::string, int> compared;
+    for (const Cut& cut : expected_cuts()) {
+        std::vector<size_t> found;
+        for (const std::string_view piece : split(cut.rule, cut.text)) found.push_back(piece.size());
+        EXPECT_EQ(found, cut.piece_bytes) << cut.rule << ": " << testing::PrintToString(cut.text);
+        ++compared[cut.rule];
+    }
+    for (const PreRule& rule : pre_rules())
+        EXPECT_GE(compared[std::string(rule.names.front())], 40) << rule.names.front();
 }
 
 TEST(PreTokenizer, Gpt2) {
@@ -71,11 +108,12 @@ TEST(PreTokenizer, BytesThatAreNoCharacterStandAlone) {
 
 TEST(PreTokenizer, PiecesAreTheText) {
     std::mt19937 random(11);
-    constexpr std::string_view kParts[] = {" ",  "\n", "\r\n", "a",        "\u00E9", "7",
-                                           "'s", "!",  "\xFF", "\xE2\x82", "\u4E00", "\u3000"};
+    constexpr std::string_view kParts[] = {" ",      "\n",     "\r\n", "a",      "\u00E9",
+                                           "7",      "'s",     "!",    "\xFF",   "\xE2\x82",
+                                           "\u4E00", "\u3000", "A",    "\u0301", "123"};
     PreTokenizer::Scratch scratch;
-    for (const char* rule : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
-        const PreTokenizer pre_tokenizer(find_pre_rule(rule));
+    for (const PreRule& rule : pre_rules()) {
+        const PreTokenizer pre_tokenizer(rule);
         for (int round = 0; round < 500; ++round) {
             std::string text, joined;
             for (uint32_t parts = random() % 20; parts > 0; --parts)

@@ -9,8 +9,9 @@ namespace plait::text {
 
 // Decodes ids one at a time for a reader who must never see half a character: a token may hold any bytes, so
 // what may still become a character is held back until its rest arrives. Everything that comes out is UTF-8;
-// bytes that are no character come out as U+FFFD, one per maximal subpart (see utf8.h). All output together
-// is decode() of the ids with such bytes replaced. For one thread; the tokenizer must outlive it.
+// bytes that are no character come out as U+FFFD, one per maximal subpart (see utf8.h). The ids go on from
+// others, those of a prompt: all output together is decode() of them as such (DecodeOptions::continues), with
+// such bytes replaced. For one thread; the tokenizer must outlive it.
 class StreamDecoder {
   public:
     explicit StreamDecoder(const Tokenizer& tokenizer, DecodeOptions options = {})

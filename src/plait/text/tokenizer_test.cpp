@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <random>
 #include <thread>
 
@@ -19,27 +20,45 @@ using testing::ThrowsMessage;
 
 const SmallVocabulary& small() { return small_vocabulary(); }
 
-class AgreesWithAnIndependentTokenizer : public testing::TestWithParam<const char*> {};
-
-TEST_P(AgreesWithAnIndependentTokenizer, OnEveryText) {
-    const Tokenizer tokenizer(small().spec(GetParam()));
-    int cases = 0;
-    for (const SmallVocabulary::Case& c : small().cases) {
-        if (c.pre != GetParam()) continue;
-        const auto ids = tokenizer.encode(c.text, {.parse_special = c.parse_special});
-        EXPECT_EQ(ids, c.ids) << testing::PrintToString(c.text);
-        EXPECT_EQ(tokenizer.decode(ids, {.special = true}), c.text);
-        ++cases;
-    }
-    EXPECT_GE(cases, 30);
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+    std::string name = info.param;
+    std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+    return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, AgreesWithAnIndependentTokenizer,
-                         testing::Values("gpt-2", "smollm", "llama-bpe", "qwen2"), [](const auto& rule) {
-                             std::string name = rule.param;
-                             std::erase(name, '-');
-                             return name;
-                         });
+// What an independent tokenizer makes of some texts.
+class AgreesWithOthers : public testing::TestWithParam<std::string> {
+  protected:
+    // The number of cases.
+    int check(const SmallVocabulary& vocabulary, bool reversible) const {
+        const Tokenizer tokenizer(vocabulary.spec(GetParam()));
+        int cases = 0;
+        for (const SmallVocabulary::Case& c : vocabulary.cases) {
+            if (c.variant != GetParam()) continue;
+            const auto ids = tokenizer.encode(c.text, {.parse_special = c.parse_special});
+            EXPECT_EQ(ids, c.ids) << testing::PrintToString(c.text);
+            if (reversible) {
+                EXPECT_EQ(tokenizer.decode(ids, {.special = true}), c.text);
+            }
+            ++cases;
+        }
+        return cases;
+    }
+};
+
+class ByteLevelAgreesWithOthers : public AgreesWithOthers {};
+
+TEST_P(ByteLevelAgreesWithOthers, OnEveryText) { EXPECT_GE(check(small(), true), 50); }
+
+INSTANTIATE_TEST_SUITE_P(Rules, ByteLevelAgreesWithOthers, testing::ValuesIn(small_vocabulary().variants()),
+                         test_name);
+
+class SentencePieceAgreesWithOthers : public AgreesWithOthers {};
+
+TEST_P(SentencePieceAgreesWithOthers, OnEveryText) { EXPECT_GE(check(small_sentencepiece(), false), 50); }
+
+INSTANTIATE_TEST_SUITE_P(Variants, SentencePieceAgreesWithOthers,
+                         testing::ValuesIn(small_sentencepiece().variants()), test_name);
 
 TEST(Tokenizer, Empty) {
     const Tokenizer tokenizer(small().spec("gpt-2"));
@@ -87,7 +106,8 @@ TEST(Tokenizer, UnknownAlgorithmsAndPreTokenizers) {
     VocabSpec spec = small().spec("gpt-2");
     spec.model = "test";
     EXPECT_THAT([&] { Tokenizer{spec}; },
-                ThrowsMessage<Error>("tokenizer model 'test' is unknown; known: gpt2 (byte-level BPE)"));
+                ThrowsMessage<Error>("tokenizer model 'test' is unknown; known: gpt2 (byte-level BPE), "
+                                     "llama (SentencePiece BPE)"));
     EXPECT_THAT([] { Tokenizer{small().spec("nonesuch")}; },
                 ThrowsMessage<Error>(HasSubstr("pre-tokenizer 'nonesuch' is unknown")));
 }

@@ -31,11 +31,17 @@ SpecialIds special_ids(const gguf::Metadata& metadata) {
             .padding = id("tokenizer.ggml.padding_token_id")};
 }
 
+// Phi-3's files say nothing of it. Later models of that architecture have other tokenizers.
+bool special_tokens_strip(const gguf::Metadata& metadata, std::string_view model) {
+    return model == "llama" && metadata.get_or<std::string_view>("general.architecture", {}) == "phi3";
+}
+
 }  // namespace
 
 VocabSpec vocab_from_gguf(const gguf::File& file) {
     const gguf::Metadata& metadata = file.metadata();
-    return {.model = metadata.get<std::string_view>("tokenizer.ggml.model"),
+    const auto model = metadata.get<std::string_view>("tokenizer.ggml.model");
+    return {.model = model,
             .pre = metadata.get_or<std::string_view>("tokenizer.ggml.pre", {}),
             .tokens = strings(metadata, "tokenizer.ggml.tokens"),
             .token_types = numbers<int32_t>(metadata, "tokenizer.ggml.token_type"),
@@ -44,7 +50,8 @@ VocabSpec vocab_from_gguf(const gguf::File& file) {
             .ids = special_ids(metadata),
             .add_bos = metadata.get_optional<bool>("tokenizer.ggml.add_bos_token"),
             .add_eos = metadata.get_optional<bool>("tokenizer.ggml.add_eos_token"),
-            .add_space_prefix = metadata.get_optional<bool>("tokenizer.ggml.add_space_prefix")};
+            .add_space_prefix = metadata.get_optional<bool>("tokenizer.ggml.add_space_prefix"),
+            .special_tokens_strip = special_tokens_strip(metadata, model)};
 }
 
 }  // namespace plait::text

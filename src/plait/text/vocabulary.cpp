@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/base/quote.h"
 #include "plait/text/byte_alphabet.h"
+#include "plait/text/sentencepiece_spelling.h"
 #include "plait/text/turn_ends.h"
 
 namespace plait::text {
@@ -40,44 +44,86 @@ void check_specials(const SpecialIds& ids, size_t tokens) {
     check_special(ids.padding, "padding", tokens);
 }
 
-TokenType stated_type(const VocabSpec& spec, size_t id) {
-    if (spec.token_types.empty()) return TokenType::Normal;
+TokenType stated_type(const VocabSpec& spec, size_t id, Spelling spelling) {
+    if (spec.token_types.empty()) {
+        const bool byte = spelling == Spelling::SentencePiece && spelled_byte(spec.tokens[id]);
+        return byte ? TokenType::Byte : TokenType::Normal;
+    }
     const int32_t type = spec.token_types[id];
     if (type < static_cast<int32_t>(TokenType::Normal) || type > static_cast<int32_t>(TokenType::Byte))
         throw Error(fmt::format("tokenizer: token {} has type {}, expected 1 to 6", id, type));
     return static_cast<TokenType>(type);
 }
 
-TokenType type_of(const VocabSpec& spec, size_t id) {
-    const TokenType stated = stated_type(spec, id);
+TokenType type_of(const VocabSpec& spec, size_t id, Spelling spelling) {
+    const TokenType stated = stated_type(spec, id, spelling);
     return is_turn_end(spec.tokens[id]) ? TokenType::Control : stated;
 }
 
-bool written_verbatim(TokenType type) {
-    return type == TokenType::Control || type == TokenType::Unknown || type == TokenType::UserDefined;
+bool is_structure(TokenType type) { return type == TokenType::Control || type == TokenType::Unknown; }
+
+// Both append what the token stands for and say whether it is text.
+
+bool append_from_byte_alphabet(TokenType type, std::string_view token, std::string& bytes) {
+    const bool verbatim = is_structure(type) || type == TokenType::UserDefined;
+    if (!verbatim && append_alphabet_bytes(token, bytes)) return true;
+    bytes += token;
+    return false;
+}
+
+bool append_from_sentencepiece(TokenType type, std::string_view token, std::string& bytes) {
+    if (is_structure(type)) {
+        bytes += token;
+        return false;
+    }
+    if (type == TokenType::Byte) {
+        const auto byte = spelled_byte(token);
+        if (!byte)
+            throw Error(fmt::format(
+                "tokenizer: expected a byte token to be written <0x00> to <0xFF>, found {}", quote(token)));
+        bytes += *byte;
+        return false;
+    }
+    append_with_spaces(token, bytes);
+    // Encoded text has U+2581 for every space, so a token with a plain one is no part of it.
+    return token.find(' ') == std::string_view::npos;
+}
+
+SpecialIds with_defaults(const VocabSpec& spec, std::span<const TokenType> types) {
+    const auto control = [&](size_t id) -> std::optional<int32_t> {
+        if (id >= types.size() || types[id] != TokenType::Control) return std::nullopt;
+        return static_cast<int32_t>(id);
+    };
+    SpecialIds ids = spec.ids;
+    if (!ids.bos) ids.bos = control(1);
+    if (!ids.eos) ids.eos = control(2);
+    const auto unknown = std::ranges::find(types, TokenType::Unknown);
+    if (!ids.unknown && unknown != types.end()) ids.unknown = static_cast<int32_t>(unknown - types.begin());
+    return ids;
 }
 
 }  // namespace
 
-Vocabulary::Vocabulary(const VocabSpec& spec) : ids_(spec.ids) {
+Vocabulary::Vocabulary(const VocabSpec& spec, Spelling spelling) {
     check_lengths(spec);
     check_specials(spec.ids, spec.tokens.size());
-    store_tokens(spec);
+    store_tokens(spec, spelling);
     index_tokens();
+    ids_ = spelling == Spelling::SentencePiece ? with_defaults(spec, types_) : spec.ids;
 }
 
-void Vocabulary::store_tokens(const VocabSpec& spec) {
+void Vocabulary::store_tokens(const VocabSpec& spec, Spelling spelling) {
     types_.reserve(spec.tokens.size());
-    byte_level_.reserve(spec.tokens.size());
+    is_text_.reserve(spec.tokens.size());
     starts_.reserve(spec.tokens.size() + 1);
-    std::string decoded;
+    const auto append =
+        spelling == Spelling::SentencePiece ? append_from_sentencepiece : append_from_byte_alphabet;
+    std::string bytes;
     for (size_t id = 0; id < spec.tokens.size(); ++id) {
-        const TokenType type = type_of(spec, id);
-        decoded.clear();
-        const bool byte_level = !written_verbatim(type) && append_alphabet_bytes(spec.tokens[id], decoded);
-        const std::string_view bytes = byte_level ? decoded : spec.tokens[id];
+        const TokenType type = type_of(spec, id, spelling);
+        bytes.clear();
         types_.push_back(type);
-        byte_level_.push_back(byte_level);
+        is_text_.push_back(append(type, spec.tokens[id], bytes));
         starts_.push_back(bytes_.size());
         bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     }
@@ -87,7 +133,7 @@ void Vocabulary::store_tokens(const VocabSpec& spec) {
 void Vocabulary::index_tokens() {
     id_of_.reserve(types_.size());
     for (int32_t id = 0; id < size(); ++id)
-        if (byte_level_[id] && !bytes(id).empty()) id_of_.insert_or_assign(bytes(id), id);
+        if (is_text_[id] && !bytes(id).empty()) id_of_.insert_or_assign(bytes(id), id);
 }
 
 void Vocabulary::check(int32_t id) const {

@@ -10,36 +10,45 @@
 
 namespace plait::text {
 
-// The checked tokens of a byte-level vocabulary, each with the bytes it stands for. Const methods are
-// thread-safe.
-//
-// A control, unknown or user-defined token stands for its text as it is written. So does any other token with
-// a character outside the byte alphabet; such a token can be decoded and is never the result of encoding.
+// How a vocabulary writes the bytes that its tokens stand for.
+enum class Spelling {
+    // Each byte is one printable character (byte_alphabet.h). A token with any other character stands for its
+    // text as it is written; it can be decoded and is never the result of encoding.
+    ByteAlphabet,
+    // As they are, except that a space is U+2581; tokens of type Byte are <0x00> to <0xFF>. Where no types
+    // are given, those so written are bytes.
+    SentencePiece,
+};
+
+// The checked tokens of a vocabulary, each with the bytes it stands for. Control and unknown tokens stand for
+// their text as it is written, user-defined ones too in the byte alphabet. Const methods are thread-safe.
 class Vocabulary {
   public:
-    // Throws Error when the lists do not have one entry per token, a type is unknown, an id names no token,
-    // or there are no tokens.
-    explicit Vocabulary(const VocabSpec& spec);
+    // Throws Error when the lists do not have one entry per token, a type is unknown, a byte token is not
+    // written as one, an id names no token, or there are no tokens.
+    explicit Vocabulary(const VocabSpec& spec, Spelling spelling = Spelling::ByteAlphabet);
     Vocabulary(Vocabulary&&) = default;
     Vocabulary(const Vocabulary&) = delete;
     Vocabulary& operator=(const Vocabulary&) = delete;
 
     int32_t size() const { return static_cast<int32_t>(types_.size()); }
+    // What the file names; in a SentencePiece vocabulary, where it names none, SentencePiece's own: 1 begins
+    // and 2 ends a text if they are control tokens, and the first unknown token is the unknown token.
     const SpecialIds& ids() const { return ids_; }
     // Both throw Error for an id that names no token. A view lives as long as the vocabulary.
     std::string_view bytes(int32_t id) const;
     TokenType type(int32_t id) const;
-    // The token spelled in the byte alphabet that stands for just these bytes. Of several the last, as in the
-    // field's other engines.
+    // The token, spelled as text, that stands for just these bytes; never a control, unknown or Byte token.
+    // Of several the last, as in the field's other engines.
     std::optional<int32_t> find(std::string_view bytes) const;
 
   private:
-    void store_tokens(const VocabSpec& spec);
+    void store_tokens(const VocabSpec& spec, Spelling spelling);
     void index_tokens();
     void check(int32_t id) const;
 
     std::vector<TokenType> types_;
-    std::vector<bool> byte_level_;  // spelled in the byte alphabet
+    std::vector<bool> is_text_;  // spelled as text: find() may answer with it
     // Of all tokens, one after the other; token id's are [starts_[id], starts_[id + 1]). A vector, since
     // moving one keeps views of it valid.
     std::vector<char> bytes_;

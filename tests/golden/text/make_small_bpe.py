@@ -1,12 +1,14 @@
 """Writes small_bpe.json: a small byte-level vocabulary, and what the Python library `tokenizers` (an independent
-implementation) makes of some texts with each of Plait's pre-tokenizer rules. Needs `pip install tokenizers`.
+implementation) makes of some texts with some of Plait's pre-tokenizer rules. Needs `pip install tokenizers`.
 
     python3 make_small_bpe.py > small_bpe.json
 """
 
 import json
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from make_pre_rules import RULES, TEXTS, splitter
 
 CORPUS = [
     "The plait is made of three strands, and the three strands hold together what one strand would not.",
@@ -18,41 +20,21 @@ CORPUS = [
     "三股编成一条辫子 三股",
 ]
 
-TEXTS = [
-    "", " ", "  ", "\n", "\t\n \n", "a", "the", " the", "the ", "the three strands hold together",
-    "It isn't that they'd, THEY'LL or We'Ve; it's 'S and 'ſ", "in 2024, 1024 of 123456789 strands; 3 33 333 3333",
-    "٣٣٣٣ ½ Ⅷ ²³", "Strängen schön über Öl", "третья прядь", "三股编成一条辫子三股", "   hold   the \n\n   rest   \n",
-    "\r\n\r\nhold\r\n", "a\u00a0b \u3000c\u2028d\u0085e\u180ef", "strand==other){ //!?..\n\n", "🧶 🧶🏽", "e\u0301 é",
-    "\u200bzero\u200d", "_under_score-and.dots", "\x00\x1f\x7f", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "<|im_start|>user\nhold<|im_end|>\n", "<|im_end|><|im_end|", "a<fold>b <fold><folder>", " <folder> <fold",
-]
-
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 USER_DEFINED = ["<fold>", "<folder>"]
 
-GPT2 = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
-LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
-          r"\s*[\r\n]+|\s+(?!\S)|\s+")
-QWEN2 = LLAMA3.replace("{1,3}", "")
+# By name, whether a piece that is a token is taken whole.
+WHOLE_TOKENS = {"gpt-2": False, "smollm": False, "llama-bpe": True, "qwen2": False}
 BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 
 
-def split(*patterns):
-    cuts = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
-    return pre_tokenizers.Sequence([*cuts, BYTES])
-
-
-RULES = {
-    "gpt-2": (split(GPT2), False),
-    "smollm": (split(r"\p{N}", GPT2), False),
-    "llama-bpe": (split(LLAMA3), True),
-    "qwen2": (split(QWEN2), False),
-}
+def pre_tokenizer(name):
+    return pre_tokenizers.Sequence([splitter(RULES[name]), BYTES])
 
 
 def train():
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = split(QWEN2)
+    tokenizer.pre_tokenizer = pre_tokenizer("qwen2")
     trainer = trainers.BpeTrainer(
         vocab_size=256 + 110, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(CORPUS * 3, trainer)
@@ -64,9 +46,8 @@ def train():
 
 
 def encode(vocab, merges, rule, text, parse_special):
-    pre, ignore_merges = rule
-    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=ignore_merges))
-    tokenizer.pre_tokenizer = pre
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=WHOLE_TOKENS[rule]))
+    tokenizer.pre_tokenizer = pre_tokenizer(rule)
     tokenizer.decoder = decoders.ByteLevel()
     # Ids follow the vocabulary in the order of adding, whatever is matched.
     tokenizer.add_special_tokens([AddedToken(t, normalized=False, special=True) for t in CONTROL])
@@ -78,12 +59,14 @@ def encode(vocab, merges, rule, text, parse_special):
 def main():
     vocab, merges = train()
     tokens = sorted(vocab, key=vocab.get)
-    cases = [
-        {"pre": pre, "text": text, "parse_special": parse_special,
-         "ids": encode(vocab, merges, rule, text, parse_special)}
-        for pre, rule in RULES.items() for text in [*TEXTS, "a restless strand"]
-        for parse_special in ([False, True] if "<" in text else [False])
-    ]
+    cases = []
+    for text in [*TEXTS, "a restless strand"]:
+        for parse_special in [False, True] if "<" in text else [False]:
+            by_ids = {}
+            for name in WHOLE_TOKENS:
+                by_ids.setdefault(tuple(encode(vocab, merges, name, text, parse_special)), []).append(name)
+            cases += [{"variants": names, "text": text, "parse_special": parse_special, "ids": ids}
+                      for ids, names in by_ids.items()]
     head = {
         "tokens": tokens + CONTROL + USER_DEFINED,
         "token_types": [1] * len(tokens) + [3] * len(CONTROL) + [4] * len(USER_DEFINED),
@@ -94,4 +77,5 @@ def main():
     print("{" + ",\n".join(parts) + ',\n"cases":[\n' + ",\n".join(lines) + "\n]}")
 
 
-main()
+if __name__ == "__main__":
+    main()
