@@ -109,6 +109,8 @@ void add_elementwise(Cases& cases) {
             cases.add(x.text(), Add{}, {cases.random(x), cases.random(x)}, step);
             cases.add(x.text() + " and bias", Add{}, {cases.random(x), cases.random({DType::F32, {n}})},
                       step);
+            for (const auto& [desc, factor] : {std::pair{x, 0.22f}, {slots, -12.0f}})
+                cases.add(desc.text(), Scale{factor}, {cases.random(desc)}, step);
             for (Activation activation : {Activation::silu, Activation::gelu_tanh}) {
                 const char* name = activation == Activation::silu ? "silu" : "gelu_tanh";
                 cases.add(fmt::format("{} {}", name, x.text()), Activate{activation}, {cases.random(x)},

@@ -10,6 +10,7 @@ namespace plait::ir {
 namespace {
 
 constexpr const char* kAdd = "add";
+constexpr const char* kScale = "scale";
 constexpr const char* kActivate = "activate";
 constexpr const char* kGatedActivate = "gated_activate";
 
@@ -23,11 +24,20 @@ std::vector<TensorDesc> infer_add(const Add&, std::span<const TensorDesc> inputs
     return {a};
 }
 
-std::vector<TensorDesc> infer_activate(const Activate&, std::span<const TensorDesc> inputs) {
-    expect_input_count(kActivate, inputs, 1, 1);
-    expect_shape(inputs[0].type == DType::F32 && inputs[0].shape.rank() >= 2, kActivate,
-                 "x as F32 [rows, ..., n]", inputs[0]);
+// Of ops that take one value and give another like it.
+std::vector<TensorDesc> infer_unary(const char* op, std::span<const TensorDesc> inputs) {
+    expect_input_count(op, inputs, 1, 1);
+    expect_shape(inputs[0].type == DType::F32 && inputs[0].shape.rank() >= 2, op, "x as F32 [rows, ..., n]",
+                 inputs[0]);
     return {inputs[0]};
+}
+
+std::vector<TensorDesc> infer_scale(const Scale&, std::span<const TensorDesc> inputs) {
+    return infer_unary(kScale, inputs);
+}
+
+std::vector<TensorDesc> infer_activate(const Activate&, std::span<const TensorDesc> inputs) {
+    return infer_unary(kActivate, inputs);
 }
 
 std::vector<TensorDesc> infer_gated(const GatedActivate&, std::span<const TensorDesc> inputs) {
@@ -52,10 +62,20 @@ void add(const Add&, const Call& call) {
         call.outputs[0].as<float>()[i] = a.as<float>()[i] + b.as<float>()[bias ? i % n : i];
 }
 
-void activate_all(const Activate& op, const Call& call) {
+// fn(x) for every element.
+template <class Fn>
+void map(const Call& call, const Fn& fn) {
     const Operand& x = call.inputs[0];
     for (int64_t i = 0; i < actual_elements(call, x); ++i)
-        call.outputs[0].as<float>()[i] = activate(op.activation, x.as<float>()[i]);
+        call.outputs[0].as<float>()[i] = fn(x.as<float>()[i]);
+}
+
+void scale(const Scale& op, const Call& call) {
+    map(call, [&](float x) { return x * op.factor; });
+}
+
+void activate_all(const Activate& op, const Call& call) {
+    map(call, [&](float x) { return activate(op.activation, x); });
 }
 
 void gated_activate(const GatedActivate& op, const Call& call) {
@@ -86,6 +106,12 @@ float activate(Activation activation, float x) {
 
 const Descriptor<Add>& Add::descriptor() {
     static const Descriptor<Add> descriptor{.name = kAdd, .infer = infer_add, .reference = add};
+    return descriptor;
+}
+
+const Descriptor<Scale>& Scale::descriptor() {
+    static const Descriptor<Scale> descriptor{
+        .name = kScale, .infer = infer_scale, .reference = scale, .linear_in = 1u << 0};
     return descriptor;
 }
 

@@ -10,6 +10,13 @@ struct Add {
     static const Descriptor<Add>& descriptor();
 };
 
+// x * factor: F32 -> F32 like x.
+struct Scale {
+    float factor = 1.0f;
+    bool operator==(const Scale&) const = default;
+    static const Descriptor<Scale>& descriptor();
+};
+
 enum class Activation : uint8_t {
     silu,       // x / (1 + exp(-x))
     gelu_tanh,  // x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), Hendrycks and Gimpel 2016

@@ -75,10 +75,21 @@ TEST(Add, AddsRowsOrABias) {
     EXPECT_TRUE(rest_is_poisoned(biased[0], step));
 }
 
+TEST(Scale, MultipliesActualRows) {
+    const TestTensor x = make_tensor(rows_of({4, 3, 5}), 1);
+    const TestStep step(simple_spec(4, 3));
+    for (const float factor : {0.0f, 1.0f, -0.22f, 12.0f}) {
+        const auto outputs = run_reference(Scale{factor}, std::vector{x}, step);
+        for (size_t i = 0; i < 45; ++i) EXPECT_EQ(values_of(outputs[0])[i], values_of(x)[i] * factor);
+        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+    }
+}
+
 TEST(Elementwise, DoesNothingInAnEmptyStep) {
     const TestTensor x = make_poisoned(rows_of({3, 5}));
     const TestStep step(simple_spec(3, 0));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Add{}, std::vector{x, x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Scale{}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Activate{}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(GatedActivate{}, std::vector{x, x}, step)[0], step));
 }
@@ -91,6 +102,8 @@ TEST(Elementwise, SaysWhatDoesNotFit) {
               "add: expected b like a, F32[3, 5], or as F32 [5], found F32[3, 4]");
     EXPECT_EQ(refusal(Add{}, {x, {DType::F16, {5}}}),
               "add: expected b like a, F32[3, 5], or as F32 [5], found F16[5]");
+    EXPECT_EQ(refusal(Scale{}, {rows_of({5})}), "scale: expected x as F32 [rows, ..., n], found F32[5]");
+    EXPECT_EQ(refusal(Scale{}, {x, x}), "scale: expected 1 operands, found 2");
     EXPECT_EQ(refusal(Activate{}, {rows_of({3, 5}, DType::F16)}),
               "activate: expected x as F32 [rows, ..., n], found F16[3, 5]");
     EXPECT_EQ(refusal(GatedActivate{}, {rows_of({5}), x}),

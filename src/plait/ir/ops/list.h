@@ -15,7 +15,7 @@
 namespace plait::ir {
 
 // Every op there is. Adding one here is what makes it known; its place in the list is its OpId.
-using Op = std::variant<Embed, RmsNorm, LayerNorm, Matmul, MatmulExperts, Add, Activate, GatedActivate,
+using Op = std::variant<Embed, RmsNorm, LayerNorm, Matmul, MatmulExperts, Add, Scale, Activate, GatedActivate,
                         SplitHeads, MergeHeads, Slice, GatherRows, RopeAngles, Rope, CopyPages, KvWrite,
                         Attention, TopKExperts, WeightedSum, Tap>;
 

@@ -79,8 +79,7 @@ class Softmax {
 
     void finish() {
         for (int64_t query = 0; query < group_; ++query) {
-            if (sums_[query] > 0)
-                simd_.scale(out_ + query * values_.width(), values_.width(), 1.0f / sums_[query]);
+            if (sums_[query] > 0) scale_result(query, 1.0f / sums_[query]);
         }
     }
 
@@ -103,7 +102,7 @@ class Softmax {
 
     // Products of `query` with keys from `position` on become scores.
     void score(int64_t query, int64_t position, float* scores, int64_t count) {
-        simd_.scale(scores, count, op_.scale);
+        simd_.scale(scores, scores, count, op_.scale);
         if (op_.soft_cap > 0.0f) simd_.soft_cap(scores, scores, count, op_.soft_cap);
         if (op_.alibi.max_bias > 0.0f) {
             simd_.add_ramp(scores, count, static_cast<float>(position - position_),
@@ -117,9 +116,14 @@ class Softmax {
         score(query, position, scores, count);
         const float maximum = std::max(maxima_[query], simd_.max(scores, count));
         const float shrink = maximum == maxima_[query] ? 1.0f : std::exp(maxima_[query] - maximum);
-        if (shrink != 1.0f) simd_.scale(out_ + query * values_.width(), values_.width(), shrink);
+        if (shrink != 1.0f) scale_result(query, shrink);
         sums_[query] = sums_[query] * shrink + simd_.exp_sum(scores, count, maximum);
         maxima_[query] = maximum;
+    }
+
+    void scale_result(int64_t query, float factor) {
+        float* result = out_ + query * values_.width();
+        simd_.scale(result, result, values_.width(), factor);
     }
 
     const ir::Attention& op_;

@@ -47,6 +47,11 @@ void run_add(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
                    row_width(call.in(0)));
 }
 
+void run_scale(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    call.simd->scale(in_row(call, 0, item), out_row(call, item), row_width(call.in(0)),
+                     call.as<ir::Scale>().factor);
+}
+
 simd::UnaryFn activation_function(const simd::KernelTable& simd, ir::Activation activation) {
     switch (activation) {
         case ir::Activation::silu:
@@ -182,6 +187,7 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
     list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
     list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));
+    list.push_back(whole_row_kernel<ir::Scale>(row_items, run_scale));
     list.push_back(whole_row_kernel<ir::Activate>(row_items, run_activate));
     list.push_back(whole_row_kernel<ir::GatedActivate>(row_items, run_gated));
     list.push_back(row_kernel<ir::Slice>(row_items, run_slice));

@@ -118,8 +118,7 @@ struct KernelTable {
     // x[i] = exp(x[i] - shift) in place (2 ulp; -inf gives 0); returns their sum, added in an order that
     // depends on n only. A shift of -inf, the maximum of an empty or fully masked row, gives zeros.
     float (*exp_sum)(float* x, int64_t n, float shift);
-    // x[i] *= factor in place.
-    void (*scale)(float* x, int64_t n, float factor);
+    void (*scale)(const float* x, float* out, int64_t n, float factor);  // x * factor; `out` may be `x`
     // out[i] = cap * tanh(x[i] / cap), to 3e-7 * cap. `out` may be `x`. cap > 0.
     void (*soft_cap)(const float* x, float* out, int64_t n, float cap);
     // x[i] += slope * (start + i) in place, for whole numbers below 2^24.

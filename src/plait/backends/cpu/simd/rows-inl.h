@@ -66,8 +66,8 @@ void gelu_tanh_mul(const float* gate, const float* up, float* out, int64_t n) {
 }
 
 template <class O>
-void scale(float* x, int64_t n, float factor) {
-    map<O>(x, x, n, [&](typename O::F v) { return O::mul(v, O::set(factor)); });
+void scale(const float* x, float* out, int64_t n, float factor) {
+    map<O>(x, out, n, [&](typename O::F v) { return O::mul(v, O::set(factor)); });
 }
 
 template <class O>

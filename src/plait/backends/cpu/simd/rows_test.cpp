@@ -66,7 +66,7 @@ TEST_P(RowsTest, SoftmaxPieces) {
             ASSERT_NEAR(x[i], e, 1e-6 * e + 1e-12) << n << " " << i;
         }
         ASSERT_NEAR(sum, expected, 1e-6 * expected) << n;
-        k_.scale(x.data(), n, 1.0f / sum);
+        k_.scale(x.data(), x.data(), n, 1.0f / sum);
         double total = 0;
         for (const float p : x) total += p;
         ASSERT_NEAR(total, 1.0, 1e-5) << n;
@@ -117,6 +117,8 @@ TEST_P(RowsTest, Activations) {
         check([&](int64_t i) { return exact_gelu(x[i]) * up[i]; }, "gelu_tanh_mul");
         k_.add(x.data(), up.data(), out.data(), n);
         check([&](int64_t i) { return x[i] + up[i]; }, "add");
+        k_.scale(x.data(), out.data(), n, -0.22f);
+        check([&](int64_t i) { return x[i] * -0.22f; }, "scale");
     }
 }
 
