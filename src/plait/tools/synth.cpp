@@ -95,6 +95,8 @@ Distribution distribution_of(SynthFill fill, int64_t columns) {
             return {1, 0.05f};
         case SynthFill::bias:
             return {0, 0.02f};
+        case SynthFill::divisor:
+            return {2, 0.5f};
     }
     return {};
 }
@@ -116,8 +118,8 @@ Planned plan_tensor(const SynthTensor& tensor, std::string name, const SynthSize
                     .type = tensor.typed ? weight_type : dtype::DType::F32,
                     .rows = 1,
                     .fill = tensor.fill};
-    for (const SynthDim dim : tensor.shape)
-        if (dim != SynthDim::none) planned.shape.push_back(synth_extent(dim, size));
+    for (const SynthExtent extent : tensor.shape)
+        if (extent != nullptr) planned.shape.push_back(extent(size));
     planned.columns = planned.shape.back();
     for (size_t i = 0; i + 1 < planned.shape.size(); ++i)
         planned.rows = mul_or_throw(planned.rows, planned.shape[i], planned.name);
@@ -133,9 +135,10 @@ Planned plan_tensor(const SynthTensor& tensor, std::string name, const SynthSize
 std::vector<Planned> plan_tensors(const SynthArch& arch, const SynthSize& size, dtype::DType type) {
     std::vector<Planned> all;
     const auto add = [&](bool per_layer, const std::string& prefix) {
-        for (const SynthTensor& tensor : arch.tensors)
-            if (tensor.per_layer == per_layer && tensor.condition(size))
-                all.push_back(plan_tensor(tensor, prefix + std::string(tensor.name), size, type));
+        for (const std::span<const SynthTensor> part : arch.tensors)
+            for (const SynthTensor& tensor : part)
+                if (tensor.per_layer == per_layer && tensor.condition(size))
+                    all.push_back(plan_tensor(tensor, prefix + std::string(tensor.name), size, type));
     };
     add(false, "");
     for (int64_t layer = 0; layer < size.layers; ++layer) add(true, fmt::format("blk.{}.", layer));
@@ -185,15 +188,20 @@ void generate(const Planned& tensor, uint64_t seed, const std::function<void()>&
     }
 }
 
+void set_architecture(gguf::Writer& writer, const SynthArch& arch, const SynthSize& size) {
+    const auto full = [&](std::string_view key) { return fmt::format("{}.{}", arch.name, key); };
+    for (const std::span<const SynthCount> part : arch.counts)
+        for (const SynthCount& count : part)
+            if (count.condition(size)) writer.set(full(count.key), static_cast<uint32_t>(count.value(size)));
+    for (const SynthConstant& constant : arch.constants)
+        std::visit([&](const auto value) { writer.set(full(constant.key), value); }, constant.value);
+}
+
 void set_metadata(gguf::Writer& writer, const SynthArch& arch, const SynthSize& size, const FileType& type) {
     writer.set("general.architecture", arch.name);
     writer.set("general.type", "model");
     writer.set("general.name", "random weights");
-    for (const SynthCount& count : arch.counts)
-        if (count.condition(size))
-            writer.set(fmt::format("{}.{}", arch.name, count.key), static_cast<uint32_t>(size.*count.value));
-    for (const SynthNumber& number : arch.numbers)
-        writer.set(fmt::format("{}.{}", arch.name, number.key), number.value);
+    set_architecture(writer, arch, size);
     writer.set("general.quantization_version", uint32_t{2});
     writer.set("general.file_type", type.number);
 }

@@ -27,11 +27,12 @@ struct SynthSize {
 
 // "1b", "tiny", or either (tiny if none) changed by key=value: "layers=3,vocab=300", "1b,layers=2". The keys
 // are the members of SynthSize. Not given: kv_heads of the preset (where the architecture groups heads, else
-// heads), head_dim = width / heads, used = 2. Throws Error for what cannot be a model of that architecture.
+// heads), head_dim = width / heads, used = 2, and experts = 8 where the architecture is made of them. Throws
+// Error for what cannot be a model of that architecture.
 SynthSize parse_synth_size(std::string_view arch, std::string_view text);
 
 struct SynthOptions {
-    std::string arch = "llama";  // or "gpt2"
+    std::string arch = "llama";  // or another of synth_archs/list.cpp
     std::string size = "tiny";
     std::string type =
         "F16";  // of the matrices; norms, biases, positions and expert gates are F32 as in real files

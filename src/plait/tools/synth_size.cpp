@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kLargest = 1 << 20;  // of any dimension, so that the weights of a matrix fit an int64
 constexpr int64_t kMostLayers = 10'000;
 constexpr int64_t kSmallestVocabulary = 3;  // a byte, begin and end
+constexpr int64_t kUsualExperts = 8;        // of architectures that cannot be without
 
 struct Field {
     std::string_view name;
@@ -136,7 +137,10 @@ void check_attention(const SynthArch& arch, const SynthSize& size) {
 }
 
 void check_experts(const SynthArch& arch, const SynthSize& size) {
-    if (!arch.mixture && size.experts > 0) throw Error(fmt::format("size: {} has no experts", arch.name));
+    if (arch.experts == SynthExperts::never && size.experts > 0)
+        throw Error(fmt::format("size: {} has no experts", arch.name));
+    if (arch.experts == SynthExperts::always && size.experts == 0)
+        throw Error(fmt::format("size: {} is made of experts, found 0", arch.name));
     if (size.experts == 0 && size.used > 0) throw Error("size: used is given, but experts is not");
     if (size.used > size.experts)
         throw Error(fmt::format("size: {} experts used of {}", size.used, size.experts));
@@ -150,6 +154,7 @@ SynthSize parse_synth_size(std::string_view arch_name, std::string_view text) {
     const Preset* preset = find_preset(front);
     SynthSize size = preset ? preset->size : find_preset("tiny")->size;
     if (!arch.grouped_heads) size.kv_heads = kDerived;
+    if (arch.experts == SynthExperts::always) size.experts = kUsualExperts;
 
     std::set<std::string_view> seen;
     bool first = true;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +19,7 @@
 #include "plait/models/model.h"
 #include "plait/text/tokenizer.h"
 #include "plait/text/vocab_from_gguf.h"
+#include "plait/tools/synth_archs/list.h"
 
 namespace plait::tools {
 namespace {
@@ -87,6 +89,8 @@ TEST(SynthSize, Presets) {
                               .ctx = 8192}));
     EXPECT_EQ(parse_synth_size("llama", "tiny").kv_heads, 2);
     EXPECT_EQ(parse_synth_size("gpt2", "tiny").kv_heads, 4);  // no grouped heads
+    EXPECT_EQ(parse_synth_size("olmoe", "tiny").experts, 8);  // nothing but experts
+    EXPECT_EQ(parse_synth_size("olmoe", "tiny").used, 2);
 }
 
 TEST(SynthSize, KeysChangeAPreset) {
@@ -128,7 +132,9 @@ TEST(SynthSize, SaysWhatIsWrong) {
     refuses("experts=2", "gpt2 has no experts", "gpt2");
     refuses("kv_heads=2", "gpt2 has as many kv_heads as heads", "gpt2");
     refuses("head_dim=32", "heads times head_dim is the width", "gpt2");
-    refuses("tiny", "cannot make the architecture 'bert'; expected one of llama, gpt2", "bert");
+    refuses("tiny", "cannot make the architecture 'bert'; expected one of command-r, gpt2, gptneox", "bert");
+    refuses("experts=0", "olmoe is made of experts, found 0", "olmoe");
+    refuses("experts=0,used=2", "olmoe is made of experts", "olmoe");
 }
 
 // --- files
@@ -160,6 +166,14 @@ struct Likeness {
     const char* size;
 };
 
+// The full set, where the environment variable names it; else the small one for what that has.
+fs::path golden_folder(const std::string& file) {
+    const fs::path small = fs::path(PLAIT_SOURCE_DIR) / "tests/golden/arch";
+    if (fs::exists(small / file)) return small;
+    const char* full = std::getenv("PLAIT_GOLDEN");
+    return full == nullptr ? fs::path() : fs::path(full) / "arch";
+}
+
 class SynthLikenessTest : public SynthTest, public ::testing::WithParamInterface<Likeness> {};
 
 std::map<std::string, std::string> tensors_of(const gguf::File& file) {
@@ -184,8 +198,9 @@ std::map<std::string, std::string> scalars_of(const gguf::File& file) {
 }
 
 TEST_P(SynthLikenessTest, MatchesAFileMadeElsewhere) {
-    const fs::path golden = fs::path(PLAIT_SOURCE_DIR) / "tests/golden/arch" / GetParam().golden;
-    const gguf::File theirs = gguf::File::open(golden);
+    const fs::path folder = golden_folder(GetParam().golden);
+    if (folder.empty()) GTEST_SKIP() << "PLAIT_GOLDEN does not name the full golden set";
+    const gguf::File theirs = gguf::File::open(folder / GetParam().golden);
     const gguf::File ours = made({.arch = GetParam().arch, .size = GetParam().size, .type = "F16"});
     auto expected = tensors_of(theirs);
     expected.erase("rope_freqs.weight");  // only files of Llama 3.1 and later carry frequency divisors
@@ -195,10 +210,21 @@ TEST_P(SynthLikenessTest, MatchesAFileMadeElsewhere) {
 
 INSTANTIATE_TEST_SUITE_P(
     Golden, SynthLikenessTest,
-    ::testing::Values(Likeness{"llama-dense.gguf", "llama",
-                               "layers=3,width=128,heads=4,kv_heads=2,ffn=192,vocab=256,ctx=256"},
-                      Likeness{"gpt2-dense.gguf", "gpt2",
-                               "layers=3,width=128,heads=4,ffn=512,vocab=256,ctx=256"}));
+    ::testing::Values(
+        Likeness{"llama-dense.gguf", "llama",
+                 "layers=3,width=128,heads=4,kv_heads=2,ffn=192,vocab=256,ctx=256"},
+        Likeness{"gpt2-dense.gguf", "gpt2", "layers=3,width=128,heads=4,ffn=512,vocab=256,ctx=256"},
+        Likeness{"olmoe-moe.gguf", "olmoe",
+                 "layers=3,width=128,heads=4,kv_heads=4,ffn=64,vocab=256,experts=16,used=4,ctx=256"},
+        Likeness{"phi3-dense.gguf", "phi3",
+                 "layers=3,width=128,heads=4,kv_heads=2,ffn=192,vocab=256,ctx=131072"},
+        Likeness{"qwen2-dense.gguf", "qwen2",
+                 "layers=3,width=128,heads=4,kv_heads=2,ffn=192,vocab=256,ctx=256"},
+        Likeness{"qwen3-dense.gguf", "qwen3",
+                 "layers=3,width=128,heads=4,kv_heads=2,head_dim=64,ffn=192,vocab=256,ctx=256"},
+        Likeness{"qwen3moe-moe.gguf", "qwen3moe",
+                 "layers=3,width=128,heads=4,kv_heads=2,head_dim=64,ffn=192,vocab=256,ctx=256"}),
+    [](const auto& test) { return std::string(test.param.arch); });
 
 TEST_F(SynthTest, ExpertsReplaceTheFeedForwardNetwork) {
     const gguf::File file =
@@ -265,6 +291,29 @@ TEST_F(SynthTest, PlaitReadsWhatItMakes) {
     for (const char* size : {"tiny", "experts=4,used=3", "head_dim=32,kv_heads=1"})
         EXPECT_EQ(models::load_model(made({.size = size}), any)->summary().width, 256) << size;
     EXPECT_EQ(models::load_model(made({.arch = "gpt2", .size = "tiny"}), any)->summary().layers, 2);
+}
+
+TEST_F(SynthTest, EveryArchitectureHasItsPeculiarities) {
+    const auto model = [&](const char* arch) {
+        return made(
+            {.arch = arch, .size = "layers=2,width=96,heads=6,ffn=80,vocab=96,ctx=64", .type = "F32"});
+    };
+    for (const SynthArch* arch : synth_archs())
+        EXPECT_EQ(model(arch->name.data()).metadata().get<std::string_view>("general.architecture"),
+                  arch->name);
+    const gguf::File gptneox = model("gptneox");
+    EXPECT_EQ(gptneox.metadata().get<uint32_t>("gptneox.rope.dimension_count"), 4u);  // a quarter of 16
+    EXPECT_TRUE(gptneox.metadata().get<bool>("gptneox.use_parallel_residual"));
+    const auto command_r = tensors_of(model("command-r"));
+    EXPECT_EQ(command_r.at("blk.1.attn_q_norm.weight"), "F32 6 16");
+    EXPECT_EQ(command_r.at("blk.1.attn_k_norm.weight"), "F32 2 16");
+    EXPECT_FALSE(command_r.contains("blk.0.ffn_norm.weight"));
+    const gguf::File qwen2moe = model("qwen2moe");
+    EXPECT_EQ(qwen2moe.metadata().get<uint32_t>("qwen2moe.expert_feed_forward_length"), 40u);
+    EXPECT_EQ(qwen2moe.metadata().get<uint32_t>("qwen2moe.expert_shared_feed_forward_length"), 80u);
+    EXPECT_EQ(tensors_of(qwen2moe).at("blk.0.ffn_gate_inp_shexp.weight"), "F32 96");
+    const std::vector<float> divisors = values_of(*model("phi3").find_tensor("rope_factors_long.weight"));
+    EXPECT_THAT(divisors, ::testing::Each(AllOf(::testing::Gt(1.0f), ::testing::Lt(3.0f))));
 }
 
 TEST_F(SynthTest, TheTokenizerSpellsAnyText) {
