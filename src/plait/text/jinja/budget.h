@@ -10,9 +10,9 @@ namespace plait::text::jinja {
 // template within seconds.
 struct Limits {
     // Nodes evaluated, items visited, and each 64 bytes of text looked at.
-    int64_t steps = 20'000'000;
+    int64_t steps = 10'000'000;
     // Bytes of all texts and containers made, output included, whether kept or not: so also the most memory.
-    int64_t bytes = int64_t{512} << 20;
+    int64_t bytes = int64_t{256} << 20;
     // Statements, expressions and macro calls inside one another, while rendering.
     int depth = 600;
 };

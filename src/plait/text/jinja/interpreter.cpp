@@ -316,7 +316,7 @@ std::vector<Value> Interpreter::evaluate_all(const std::vector<ExprPtr>& express
 
 Value Interpreter::evaluate(const Name& node) {
     if (const Value* value = scope_->find(node.name)) return *value;
-    if (const Value* value = variables_.find(std::string_view(node.name))) return *value;
+    if (const Value* value = variables_.find(node.name)) return *value;
     if (const Builtin* global = find_builtin(globals(), node.name)) return bound(*global, Value(), context_);
     return undefined_name(node.name);
 }

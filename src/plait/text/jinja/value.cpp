@@ -152,8 +152,6 @@ const Value* Dict::find(const Value& key) const {
     return &entries_[*at].second;
 }
 
-const Value* Dict::find(std::string_view key) const { return find(Value(key)); }
-
 bool Dict::can_be_key(const Value& value) { return value.is_text() || value.is_number() || value.is_none(); }
 
 std::weak_ordering Dict::compare_keys(const Value& left, const Value& right) {

@@ -115,7 +115,6 @@ class Dict {
     size_t size() const { return entries_.size(); }
     // Null when missing. Takes log n time.
     const Value* find(const Value& key) const;
-    const Value* find(std::string_view key) const;
     int depth() const { return depth_; }
 
     static bool can_be_key(const Value& value);
