@@ -47,6 +47,26 @@ TEST_P(GoldenVocabulary, GivesTheExpectedIdsAndTheTextBack) {
     }
 }
 
+// tests/golden/text/special_cases.json: special tokens, as an independent tokenizer takes them from a text.
+TEST_P(GoldenVocabulary, FindsSpecialTokens) {
+    const char* golden = std::getenv("PLAIT_GOLDEN");
+    if (golden == nullptr)
+        GTEST_SKIP() << "PLAIT_GOLDEN does not name a folder with vocab/" << GetParam() << ".gguf";
+    const auto path = std::filesystem::path(golden) / "vocab" / (std::string(GetParam()) + ".gguf");
+    const gguf::File file = gguf::File::open(path);
+    const Tokenizer tokenizer(vocab_from_gguf(file));
+    std::ifstream json_file(PLAIT_SOURCE_DIR "/tests/golden/text/special_cases.json");
+    int cases = 0;
+    for (const auto& c : nlohmann::json::parse(json_file)) {
+        if (c["vocabulary"] != GetParam()) continue;
+        EXPECT_EQ(tokenizer.encode(c["text"].get<std::string>(), {.parse_special = c["parse_special"]}),
+                  c["ids"].get<std::vector<int32_t>>())
+            << c;
+        ++cases;
+    }
+    EXPECT_GE(cases, 40);
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, GoldenVocabulary,
                          testing::Values("gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2"),
                          [](const auto& file) {

@@ -44,6 +44,15 @@ TEST(MarkedTokens, LastOfEqualTexts) {
     EXPECT_EQ(found(MarkedTokens({{"x", 5}, {"y", 2}, {"x", 7}}), "xy"), "7@0-1 2@1-2 ");
 }
 
+TEST(MarkedTokens, SomeTakeTheWhiteSpaceAfterThem) {
+    const MarkedTokens tokens({{"<a>", 1, true}, {"<b>", 2}, {" <c>", 3}});
+    EXPECT_EQ(found(tokens, "<a> \t\n\v\f\r <b> x"), "1@0-10 2@10-13 ");
+    EXPECT_EQ(found(tokens, "<a>"), "1@0-3 ");
+    EXPECT_EQ(found(tokens, "<a>  "), "1@0-5 ");
+    EXPECT_EQ(found(tokens, "<a>\u00A0x"), "1@0-3 ");
+    EXPECT_EQ(found(tokens, "<a> <c>"), "1@0-4 ") << "what is taken is gone";
+}
+
 TEST(MarkedTokens, AnyBytes) {
     EXPECT_EQ(found(MarkedTokens({{std::string_view("\0\xFF", 2), 1}, {"\xFF", 2}}),
                     std::string_view("\xFF\0\xFFz", 4)),

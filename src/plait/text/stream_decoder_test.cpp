@@ -56,6 +56,19 @@ TEST_F(StreamDecoderTest, RefusesUnknownIdsAndGoesOn) {
     EXPECT_EQ(decoder.push(bytes("a")[0]), "a");
 }
 
+TEST(StreamDecoderOfSentencePiece, GoesOnFromAPrompt) {
+    const SmallVocabulary& small = small_sentencepiece();
+    const Tokenizer tokenizer(small.spec("prefix"));
+    StreamDecoder decoder(tokenizer);
+    EXPECT_EQ(decoder.push(small.id("\u2581the")), " the") << "the space is between prompt and answer";
+    EXPECT_EQ(decoder.push(small.id("<0xE2>")), "");
+    EXPECT_EQ(decoder.push(small.id("<0x82>")), "");
+    EXPECT_EQ(decoder.push(small.id("<0xAC>")), "\u20AC");
+    EXPECT_EQ(decoder.push(small.id("<|im_end|>")), "");
+    EXPECT_EQ(decoder.push(small.id("<0xE2>")), "");
+    EXPECT_EQ(decoder.finish(), "\uFFFD");
+}
+
 // Any ids at all: together the output is decode()'s, and each part of it is UTF-8.
 TEST_F(StreamDecoderTest, TogetherIsDecode) {
     std::mt19937 random(5);

@@ -92,6 +92,61 @@ TEST(Tokenizer, WhetherItAddsThem) {
     EXPECT_EQ(adds(spec), std::pair(false, false));
 }
 
+TEST(Tokenizer, SentencePieceAddsABeginTokenUnlessToldNotTo) {
+    VocabSpec spec = small_sentencepiece().spec("prefix");
+    EXPECT_TRUE(Tokenizer(spec).adds_bos());
+    EXPECT_FALSE(Tokenizer(spec).adds_eos());
+    spec.add_bos = false;
+    EXPECT_FALSE(Tokenizer(spec).adds_bos());
+    // A file that wants a begin token and has none gets none.
+    spec.add_bos = true;
+    spec.ids.bos = std::nullopt;
+    spec.token_types[1] = static_cast<int32_t>(TokenType::Normal);
+    EXPECT_FALSE(Tokenizer(spec).adds_bos());
+}
+
+TEST(Tokenizer, SpaceBeforeASentencePieceText) {
+    const SmallVocabulary& pieces = small_sentencepiece();
+    const int32_t begin = pieces.id("<s>"), end = pieces.id("<|im_end|>"), the = pieces.id("\u2581the"),
+                  space = pieces.id("\u2581");
+    const Tokenizer tokenizer(pieces.spec("prefix"));
+    EXPECT_TRUE(tokenizer.adds_space_prefix());
+    EXPECT_THAT(tokenizer.encode("the", {.add_bos = true}), ElementsAre(begin, the));
+    EXPECT_THAT(tokenizer.encode("the<|im_end|>the", {.parse_special = true}), ElementsAre(the, end, the));
+    const auto decode = [&](const std::vector<int32_t>& ids, DecodeOptions options = {.special = true}) {
+        return tokenizer.decode(ids, options);
+    };
+    EXPECT_EQ(decode({the, the}), "the the");
+    EXPECT_EQ(decode({begin, the, the}), "<s>the the");
+    EXPECT_EQ(decode({begin, the}, {}), "the");
+    EXPECT_EQ(decode({end, the}), "<|im_end|> the") << "only a begin token may come before";
+    EXPECT_EQ(decode({space, space, the}), "  the") << "one space only";
+    EXPECT_EQ(decode({the, the}, {.continues = true}), " the the");
+    EXPECT_EQ(decode({pieces.id("<0x20>"), the}), " the");
+    EXPECT_EQ(decode({}), "");
+    EXPECT_EQ(tokenizer.piece(the), " the");
+    const Tokenizer without(pieces.spec("no-prefix"));
+    EXPECT_FALSE(without.adds_space_prefix());
+    EXPECT_EQ(without.decode(std::vector<int32_t>{the}), " the");
+    VocabSpec unset = pieces.spec("prefix");
+    unset.add_space_prefix = std::nullopt;
+    EXPECT_TRUE(Tokenizer(unset).adds_space_prefix());
+    EXPECT_FALSE(Tokenizer(small().spec("gpt-2")).adds_space_prefix());
+}
+
+TEST(Tokenizer, SpecialTokensThatTakeWhiteSpace) {
+    VocabSpec spec = small_sentencepiece().spec("prefix");
+    spec.special_tokens_strip = true;
+    const SmallVocabulary& pieces = small_sentencepiece();
+    const int32_t the = pieces.id("\u2581the"), space = pieces.id("\u2581");
+    const auto encode = [tokenizer = Tokenizer(spec)](std::string_view text) {
+        return tokenizer.encode(text, {.parse_special = true});
+    };
+    EXPECT_THAT(encode("<|im_end|> \n\t the"), ElementsAre(pieces.id("<|im_end|>"), the));
+    EXPECT_THAT(encode("<fold> the"), ElementsAre(pieces.id("<fold>"), the));
+    EXPECT_THAT(encode("<s> the"), ElementsAre(pieces.id("<s>"), space, the)) << "it only begins a text";
+}
+
 TEST(Tokenizer, RefusesToAddWhatTheModelLacks) {
     VocabSpec spec = small().spec("gpt-2");
     spec.ids = {};
@@ -138,7 +193,7 @@ TEST(Tokenizer, UnknownTokensAreParsedLikeControlOnes) {
 }
 
 TEST(Tokenizer, BytesThatAreNoCharacterBecomeTheirTokens) {
-    for (const char* rule : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
+    for (const std::string& rule : small().variants()) {
         const Tokenizer tokenizer(small().spec(rule));
         const auto ids = tokenizer.encode(" the\xFF\xC3 the");
         const int32_t the = small().id("\u0120the");
@@ -149,9 +204,13 @@ TEST(Tokenizer, BytesThatAreNoCharacterBecomeTheirTokens) {
 
 TEST(Tokenizer, RandomBytesComeBack) {
     std::mt19937 random(1);
-    for (const char* rule : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
-        const Tokenizer tokenizer(small().spec(rule));
-        for (int round = 0; round < 300; ++round) {
+    const auto spec = [](size_t rule) {
+        return rule < pre_rules().size() ? small().spec(pre_rules()[rule].names.front())
+                                         : small_sentencepiece().spec("no-prefix");
+    };
+    for (size_t rule = 0; rule <= pre_rules().size(); ++rule) {
+        const Tokenizer tokenizer(spec(rule));
+        for (int round = 0; round < 100; ++round) {
             std::string text(random() % 80, '\0');
             for (char& c : text) c = static_cast<char>(random());
             if (round % 3 == 0) text += "<|im_end|>";

@@ -87,6 +87,20 @@ TEST(VocabFromGguf, OnlyTheModelMustBeThere) {
                 ThrowsMessage<Error>(HasSubstr("tokenizer model 'test' is unknown")));
 }
 
+TEST(VocabFromGguf, SpecialTokensOfPhi3TakeWhiteSpace) {
+    const auto strip = [](const char* architecture, const char* model) {
+        const MetadataFile bytes([&](gguf::Writer& writer) {
+            writer.set("general.architecture", architecture);
+            writer.set("tokenizer.ggml.model", model);
+        });
+        const gguf::File file = bytes.open();
+        return vocab_from_gguf(file).special_tokens_strip;
+    };
+    EXPECT_TRUE(strip("phi3", "llama"));
+    EXPECT_FALSE(strip("phi3", "gpt2")) << "Phi-4";
+    EXPECT_FALSE(strip("llama", "llama"));
+}
+
 TEST(VocabFromGguf, RefusesMissingModelAndWrongTypes) {
     const auto read = [](const std::function<void(gguf::Writer&)>& fill) {
         vocab_from_gguf(MetadataFile(fill).open());
@@ -106,6 +120,10 @@ TEST(VocabFromGguf, RefusesMissingModelAndWrongTypes) {
     EXPECT_THAT(
         ([&] { with([](gguf::Writer& w) { w.set_array<float>("tokenizer.ggml.token_type", kScores); }); }),
         ThrowsMessage<Error>(HasSubstr("tokenizer.ggml.token_type")));
+    EXPECT_THAT(([&] { with([](gguf::Writer& w) { w.set_strings("tokenizer.ggml.scores", kTokens); }); }),
+                ThrowsMessage<Error>(HasSubstr("tokenizer.ggml.scores")));
+    EXPECT_THAT(([&] { with([](gguf::Writer& w) { w.set("tokenizer.ggml.add_space_prefix", "yes"); }); }),
+                ThrowsMessage<Error>(HasSubstr("tokenizer.ggml.add_space_prefix")));
 }
 
 }  // namespace

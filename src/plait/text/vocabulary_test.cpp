@@ -82,6 +82,40 @@ TEST(Vocabulary, RefusesWhatDoesNotFit) {
     expect_refused([](VocabSpec& s) { s.ids.padding = 7; }, "the padding token is 7");
 }
 
+TEST(Vocabulary, SentencePieceSpelling) {
+    const Vocabulary vocabulary(VocabSpec{.tokens = {"<unk>", "<s>", "</s>", "<0x41>", "\u2581the", "a b",
+                                                     "\u2581<tag>\u2581", "\u2581\u2581"},
+                                          .token_types = {2, 3, 3, 6, 1, 1, 4, 5}},
+                                Spelling::SentencePiece);
+    EXPECT_EQ(vocabulary.bytes(1), "<s>");
+    EXPECT_EQ(vocabulary.bytes(3), "A");
+    EXPECT_EQ(vocabulary.bytes(4), " the");
+    EXPECT_EQ(vocabulary.bytes(6), " <tag> ");
+    EXPECT_EQ(vocabulary.find(" the"), 4);
+    EXPECT_EQ(vocabulary.find("  "), 7);
+    for (const char* never : {"<s>", "<unk>", "A", "a b", "\u2581the", ""})
+        EXPECT_EQ(vocabulary.find(never), std::nullopt) << never;
+}
+
+TEST(Vocabulary, SentencePieceHasSpecialTokensByDefault) {
+    const std::vector<std::string_view> tokens = {"<unk>", "<s>", "</s>", "a"};
+    const auto ids = [&](const VocabSpec& s) { return Vocabulary(s, Spelling::SentencePiece).ids(); };
+    const SpecialIds usual = ids({.tokens = tokens, .token_types = {2, 3, 3, 1}});
+    EXPECT_EQ(usual.bos, 1);
+    EXPECT_EQ(usual.eos, 2);
+    EXPECT_EQ(usual.unknown, 0);
+    const SpecialIds named =
+        ids({.tokens = tokens, .token_types = {2, 3, 3, 1}, .ids = {.bos = 2, .eos = 3, .unknown = 1}});
+    EXPECT_EQ(named.bos, 2);
+    EXPECT_EQ(named.eos, 3);
+    EXPECT_EQ(named.unknown, 1);
+    const SpecialIds none = ids({.tokens = {"a", "b", "c"}, .token_types = {1, 1, 4}});
+    EXPECT_EQ(none.bos, std::nullopt);
+    EXPECT_EQ(none.eos, std::nullopt);
+    EXPECT_EQ(none.unknown, std::nullopt);
+    EXPECT_EQ(ids({.tokens = {"a"}}).bos, std::nullopt);
+}
+
 TEST(Vocabulary, RefusesIdsThatNameNothing) {
     const Vocabulary vocabulary(spec());
     EXPECT_THAT([&] { vocabulary.bytes(6); },
