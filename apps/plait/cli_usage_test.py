@@ -148,6 +148,23 @@ class ModelFileTest(CliTest):
         (WORK / "cut.gguf").write_bytes(MODEL.read_bytes()[:-1000])
         self.every_command_fails("incomplete", "cut.gguf")
 
+    def test_a_tensor_of_a_type_plait_lacks(self):
+        name = b"blk.0.attn_q.weight"
+        data = bytearray(MODEL.read_bytes())
+        at = data.index(name) + len(name)
+        dimensions = int.from_bytes(data[at:at + 4], "little")
+        at += 4 + 8 * dimensions
+        data[at:at + 4] = (31).to_bytes(4, "little")
+        (WORK / "interleaved.gguf").write_bytes(data)
+        says = ["'blk.0.attn_q.weight'", "Q4_0_4_4 (number 31)", "download or quantise the model as Q4_0"]
+        commands = [command for command in self.COMMANDS if command[0] in ("run", "logits", "bench", "plan")]
+        self.every_command_fails(says, "interleaved.gguf", commands)
+        told = self.done("inspect", "--tensors", "-m", WORK / "interleaved.gguf").text
+        self.assertRegex(told, "'blk.0.attn_q.weight' +Q4_0_4_4 ")
+        self.assertIn("Plait cannot run this file: ", told)
+        for text in says:
+            self.assertIn(text, told)
+
     def test_fifo(self):
         os.mkfifo(WORK / "fifo")
         self.every_command_fails("not a regular file", "fifo")

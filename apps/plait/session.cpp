@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "plait/base/log.h"
-#include "plait/base/mapped_file.h"
 #include "plait/base/progress.h"
 #include "plait/text/vocab_from_gguf.h"
 #include "plait/tools/reports.h"
@@ -86,9 +85,11 @@ std::unique_ptr<engine::Engine> load_engine(engine::Prepared prepared) {
 
 void verify_model(const CommonFlags& flags) {
     if (!flags.verify) return;
-    const MappedFile file(flags.engine.model);
-    const XXH64_hash_t hash = XXH3_64bits(file.bytes().data(), file.bytes().size());
-    log_info(fmt::format("XXH3-64 of {}: {:016x}", flags.engine.model, hash));
+    const gguf::File file = gguf::File::open(flags.engine.model);
+    for (const gguf::Part& part : file.parts()) {
+        const XXH64_hash_t hash = XXH3_64bits(part.bytes.data(), part.bytes.size());
+        log_info(fmt::format("XXH3-64 of {}: {:016x}", part.source, hash));
+    }
 }
 
 text::Tokenizer load_tokenizer(const gguf::File& file, const std::string& pre) {

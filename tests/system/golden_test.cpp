@@ -108,7 +108,7 @@ void write_widened(const gguf::File& file, const std::filesystem::path& path,
     }
     for (const gguf::Tensor& tensor : file.tensors()) {
         std::vector<float>& wide = values.emplace_back(static_cast<size_t>(tensor.elements()));
-        dtype::info(tensor.type).decode(tensor.data.data(), wide.data(), tensor.elements());
+        dtype::info(*tensor.type).decode(tensor.data.data(), wide.data(), tensor.elements());
         writer.add({.name = std::string(tensor.name),
                     .type = dtype::DType::F32,
                     .shape = {tensor.shape().begin(), tensor.shape().end()},

@@ -35,10 +35,12 @@ TEST(File, OffersTensorsInnermostDimensionLast) {
     const Tensor& embedding = file.tensors()[0];
     EXPECT_EQ(embedding.name, "token_embd.weight");
     EXPECT_EQ(embedding.type, dtype::DType::F32);
+    EXPECT_EQ(embedding.type_id, 0u);
+    EXPECT_EQ(&file.part_of(embedding), file.parts().data());
     EXPECT_THAT(embedding.shape(), ElementsAre(2, 3, 4));
     EXPECT_EQ(embedding.elements(), 24);
     EXPECT_EQ(embedding.data.size(), 96u);
-    EXPECT_EQ(file.offset_of(embedding), file.data_offset() + 32);
+    EXPECT_EQ(file.offset_of(embedding), file.parts().front().data_offset + 32);
     EXPECT_EQ(embedding.data.data(), raw.bytes().data() + file.offset_of(embedding));
 }
 
@@ -46,9 +48,9 @@ TEST(File, KnowsItsHeader) {
     const RawFile raw = two_tensors(2);
     const File file = File::parse(raw.bytes(), "m.gguf");
     EXPECT_EQ(file.source(), "m.gguf");
-    EXPECT_EQ(file.version(), 2u);
-    EXPECT_EQ(file.alignment(), 32u);
-    EXPECT_EQ(file.data_offset() % 32, 0u);
+    EXPECT_EQ(file.parts().front().version, 2u);
+    EXPECT_EQ(file.parts().front().alignment, 32u);
+    EXPECT_EQ(file.parts().front().data_offset % 32, 0u);
     EXPECT_EQ(file.file_bytes(), raw.bytes().size());
     EXPECT_EQ(file.metadata().get<std::string_view>("general.architecture"), "llama");
 }
@@ -60,6 +62,22 @@ TEST(File, FindsTensorsByName) {
     EXPECT_EQ(file.find_tensor("token_embd.weight"), &file.tensors()[0]);
     EXPECT_EQ(file.find_tensor("output"), nullptr);
     EXPECT_EQ(file.find_tensor(""), nullptr);
+}
+
+TEST(File, KeepsTensorsOfTypesPlaitHasNoFormatFor) {
+    const RawFile raw = RawFile()
+                            .header(3, 0)
+                            .tensor({.name = "a", .type = 27})
+                            .tensor({.name = "b", .dims = {7, 2}, .type = 4000000000, .offset = 64})
+                            .tensor({.name = "c", .offset = 96})
+                            .data(128);
+    const File file = File::parse(raw.bytes(), "m.gguf");
+    const Tensor& strange = *file.find_tensor("b");
+    EXPECT_EQ(strange.type, std::nullopt);
+    EXPECT_EQ(strange.type_id, 4000000000u);
+    EXPECT_THAT(strange.shape(), ElementsAre(2, 7));
+    EXPECT_TRUE(strange.data.empty());
+    EXPECT_EQ(file.offset_of(strange), file.parts().front().data_offset + 64);
 }
 
 TEST(File, MayHoldNothing) {
@@ -77,8 +95,8 @@ TEST(File, TakesTheAlignmentFromItsMetadata) {
                                 .tensor({.offset = alignment})
                                 .data(alignment + 32, alignment);
         const File file = File::parse(raw.bytes(), "m.gguf");
-        EXPECT_EQ(file.alignment(), alignment);
-        EXPECT_EQ(file.offset_of(file.tensors()[0]), file.data_offset() + alignment);
+        EXPECT_EQ(file.parts().front().alignment, alignment);
+        EXPECT_EQ(file.offset_of(file.tensors()[0]), file.parts().front().data_offset + alignment);
     }
 }
 

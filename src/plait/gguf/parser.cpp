@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -13,7 +12,7 @@
 #include "plait/base/error.h"
 #include "plait/base/quote.h"
 #include "plait/gguf/cursor.h"
-#include "plait/gguf/ggml_types.h"
+#include "plait/gguf/not_gguf.h"
 
 namespace plait::gguf {
 namespace {
@@ -30,28 +29,6 @@ struct Header {
 };
 
 // --- header
-
-bool looks_like_html(std::string_view text) {
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-    return text.size() >= 2 && text[0] == '<' &&
-           (text[1] == '!' || std::isalpha(static_cast<unsigned char>(text[1])));
-}
-
-// The usual ways in which a file that is called .gguf is something else.
-std::string not_gguf(std::span<const std::byte> bytes) {
-    const std::string_view front(reinterpret_cast<const char*>(bytes.data()),
-                                 std::min<size_t>(bytes.size(), 256));
-    if (front.empty()) return "the file is empty";
-    if (looks_like_html(front))
-        return "this is not a GGUF file: it looks like a web page, as a download that asks for a login "
-               "leaves it";
-    if (front.starts_with("version https://git-lfs"))
-        return "this is not a GGUF file: it is the pointer that Git LFS leaves in place of one; fetch the "
-               "file "
-               "itself";
-    return fmt::format("this is not a GGUF file: it starts with {}, expected 'GGUF'",
-                       quote(front.substr(0, 4)));
-}
 
 void check_version(const Cursor& cursor, uint32_t version) {
     if (version >= kOldestVersion && version <= kNewestVersion) return;
@@ -156,25 +133,7 @@ uint64_t read_alignment(const Metadata& metadata, const std::string& source) {
     return alignment;
 }
 
-void refuse_split(const Metadata& metadata, const std::string& source) {
-    const auto parts = metadata.get_or<uint64_t>("split.count", 1);
-    if (parts > 1)
-        throw Error(
-            fmt::format("{}: this is one file of a model split into {}; multi-file models are not supported "
-                        "yet, merge them "
-                        "into one file first",
-                        source, parts));
-}
-
 // --- tensors
-
-dtype::DType read_dtype(Cursor& cursor) {
-    const auto id = cursor.number<uint32_t>("tensor type");
-    if (const dtype::DTypeInfo* known = dtype::find_gguf(id)) return known->type;
-    if (const std::string_view name = ggml_type_name(id); !name.empty())
-        cursor.fail(fmt::format("its type is {} (number {}), which Plait does not support", name, id));
-    cursor.fail(fmt::format("its type is number {}, which is unknown", id));
-}
 
 void read_dims(Cursor& cursor, Tensor& tensor) {
     const auto rank = cursor.number<uint32_t>("dimension count");
@@ -193,8 +152,10 @@ void read_dims(Cursor& cursor, Tensor& tensor) {
     }
 }
 
+// Nothing is known of the size of a type without a format: its data is left out.
 uint64_t data_bytes(const Cursor& cursor, const Tensor& tensor) {
-    const dtype::DTypeInfo& format = dtype::info(tensor.type);
+    if (!tensor.type) return 0;
+    const dtype::DTypeInfo& format = dtype::info(*tensor.type);
     const int64_t row = tensor.shape().back();
     if (row % format.block_elements != 0)
         cursor.fail(fmt::format("its rows have {} elements, not a multiple of the {} in a block of {}", row,
@@ -220,7 +181,8 @@ Announced read_tensors(Cursor& cursor, uint64_t count) {
         Tensor& tensor = all.tensors.emplace_back();
         tensor.name = read_name(cursor, "name", kMaxTensorNameBytes);
         read_dims(cursor, tensor);
-        tensor.type = read_dtype(cursor);
+        tensor.type_id = cursor.number<uint32_t>("tensor type");
+        if (const auto* format = dtype::find_gguf(tensor.type_id)) tensor.type = format->type;
         all.offsets.push_back(cursor.number<uint64_t>("data offset"));
     }
     return all;
@@ -240,6 +202,11 @@ void place(const Cursor& cursor, Tensor& tensor, uint64_t offset, uint64_t align
     tensor.data = data_section.subspan(offset, bytes);
 }
 
+// Where a tensor's data ends; of an unknown format at least a byte after it starts.
+const std::byte* data_end(const Tensor& tensor) {
+    return tensor.data.data() + std::max<size_t>(tensor.data.size(), 1);
+}
+
 void refuse_overlap(Cursor& cursor, const std::vector<Tensor>& tensors) {
     std::vector<uint32_t> order(tensors.size());
     std::iota(order.begin(), order.end(), uint32_t{0});
@@ -247,36 +214,22 @@ void refuse_overlap(Cursor& cursor, const std::vector<Tensor>& tensors) {
     for (size_t i = 1; i < order.size(); ++i) {
         const Tensor& before = tensors[order[i - 1]];
         const Tensor& after = tensors[order[i]];
-        if (before.data.data() + before.data.size() <= after.data.data()) continue;
+        if (data_end(before) <= after.data.data()) continue;
         cursor.revisit("tensor", after.name);
         cursor.fail(fmt::format("its data overlaps that of tensor {}", quote(before.name)));
     }
 }
 
-std::vector<uint32_t> sorted_by_name(Cursor& cursor, const std::vector<Tensor>& tensors) {
-    std::vector<uint32_t> order(tensors.size());
-    std::iota(order.begin(), order.end(), uint32_t{0});
-    const auto name = [&](uint32_t i) { return tensors[i].name; };
-    std::ranges::sort(order, {}, name);
-    const auto twice = std::ranges::adjacent_find(order, {}, name);
-    if (twice != order.end()) {
-        cursor.revisit("tensor", name(*twice));
-        cursor.fail("another tensor has the same name");
-    }
-    return order;
-}
-
 std::span<const std::byte> data_section(std::span<const std::byte> bytes, uint64_t offset) {
-    return offset < bytes.size() ? bytes.subspan(offset) : std::span<const std::byte>();
+    return bytes.subspan(std::min<uint64_t>(offset, bytes.size()));
 }
 
 }  // namespace
 
-Contents parse_contents(std::span<const std::byte> bytes, const std::string& source) {
+ParsedFile parse_file(std::span<const std::byte> bytes, const std::string& source) {
     Cursor cursor(bytes, source);
     const Header header = read_header(cursor, bytes, source);
     Metadata metadata = read_metadata(cursor, header.entries, source);
-    refuse_split(metadata, source);
     const uint64_t alignment = read_alignment(metadata, source);
 
     Announced announced = read_tensors(cursor, header.tensors);
@@ -286,14 +239,14 @@ Contents parse_contents(std::span<const std::byte> bytes, const std::string& sou
         place(cursor, announced.tensors[i], announced.offsets[i], alignment,
               data_section(bytes, data_offset));
     }
-    std::vector<uint32_t> by_name = sorted_by_name(cursor, announced.tensors);
     refuse_overlap(cursor, announced.tensors);
-    return {.version = header.version,
-            .alignment = alignment,
-            .data_offset = data_offset,
-            .metadata = std::move(metadata),
-            .tensors = std::move(announced.tensors),
-            .by_name = std::move(by_name)};
+    return {.part = {.source = source,
+                     .bytes = bytes,
+                     .version = header.version,
+                     .alignment = alignment,
+                     .data_offset = data_offset,
+                     .metadata = std::move(metadata)},
+            .tensors = std::move(announced.tensors)};
 }
 
 }  // namespace plait::gguf

@@ -181,6 +181,16 @@ std::string_view Value::type_name() const {
     return type_ == ValueType::Array ? type_info(element_).array_name : type_info(type_).name;
 }
 
+std::span<const std::byte> Value::stored() const {
+    const bool array = type_ == ValueType::Array;
+    const size_t count = array ? count_ : 1;
+    const size_t size = fixed_bytes(array ? element_ : type_);
+    if (size > 0) return {data_, count * size};
+    size_t bytes = 0;
+    for (const std::string_view text : StringArray(data_, count)) bytes += sizeof(uint64_t) + text.size();
+    return {data_, bytes};
+}
+
 template <class T>
 ValueType value_type_of() {
     if constexpr (std::is_same_v<T, std::string_view>) return ValueType::String;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -113,6 +114,8 @@ class Value {
 
     // "uint32", "array of string".
     std::string_view type_name() const;
+    // As it stands in the file behind its type: a number, a string with its length, an array's elements.
+    std::span<const std::byte> stored() const;
 
   private:
     const std::byte* data_;

@@ -7,23 +7,24 @@
 #include "plait/base/ensure.h"
 #include "plait/gguf/format.h"
 #include "plait/gguf/scalars.h"
-#include "plait/gguf/value.h"
 
 namespace plait::gguf {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
+void put_bytes(Bytes& out, std::span<const std::byte> bytes) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
 template <class T>
 void put(Bytes& out, T value) {
-    const auto* data = reinterpret_cast<const std::byte*>(&value);
-    out.insert(out.end(), data, data + sizeof value);
+    put_bytes(out, std::as_bytes(std::span(&value, 1)));
 }
 
 void put_string(Bytes& out, std::string_view text) {
     put<uint64_t>(out, text.size());
-    const auto* data = reinterpret_cast<const std::byte*>(text.data());
-    out.insert(out.end(), data, data + text.size());
+    put_bytes(out, std::as_bytes(std::span(text)));
 }
 
 uint64_t aligned(uint64_t offset) {
@@ -79,8 +80,7 @@ void Writer::set_array(std::string_view key, std::span<const T> values) {
     put(entries_, ValueType::Array);
     put(entries_, value_type_of<T>());
     put<uint64_t>(entries_, values.size());
-    const auto bytes = std::as_bytes(values);
-    entries_.insert(entries_.end(), bytes.begin(), bytes.end());
+    put_bytes(entries_, std::as_bytes(values));
 }
 
 void Writer::set_strings(std::string_view key, std::span<const std::string> values) {
@@ -89,6 +89,16 @@ void Writer::set_strings(std::string_view key, std::span<const std::string> valu
     put(entries_, ValueType::String);
     put<uint64_t>(entries_, values.size());
     for (const std::string& value : values) put_string(entries_, value);
+}
+
+void Writer::set_copy(std::string_view key, const Value& value) {
+    begin_entry(key);
+    put(entries_, value.type());
+    if (value.type() == ValueType::Array) {
+        put(entries_, value.element_type());
+        put<uint64_t>(entries_, value.count());
+    }
+    put_bytes(entries_, value.stored());
 }
 
 void Writer::add(NewTensor tensor) {
@@ -106,7 +116,7 @@ Bytes Writer::head() const {
     put(out, kNewestVersion);
     put<uint64_t>(out, tensors_.size());
     put<uint64_t>(out, keys_.size());
-    out.insert(out.end(), entries_.begin(), entries_.end());
+    put_bytes(out, entries_);
     uint64_t offset = 0;
     for (const NewTensor& tensor : tensors_) {
         put_string(out, tensor.name);

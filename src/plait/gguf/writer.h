@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plait/dtype/dtype.h"
+#include "plait/gguf/value.h"
 
 namespace plait::gguf {
 
@@ -42,6 +43,8 @@ class Writer {
     template <Scalar T>
     void set_array(std::string_view key, std::span<const T> values);
     void set_strings(std::string_view key, std::span<const std::string> values);
+    // A value read from another file, of whatever type.
+    void set_copy(std::string_view key, const Value& value);
 
     void add(NewTensor tensor);
 

@@ -142,5 +142,31 @@ TEST(WriterDeathTest, MistakesOfTheProgramStopIt) {
     EXPECT_DEATH(written(writer), "written == data_bytes");
 }
 
+TEST(Writer, CopiesValuesOfEveryType) {
+    Writer first;
+    first.set("bool", true);
+    first.set("u8", uint8_t{200});
+    first.set("i64", int64_t{-5});
+    first.set("f64", 0.25);
+    first.set("text", "ab");
+    first.set("empty", "");
+    first.set_array<uint16_t>("numbers", std::vector<uint16_t>{1, 2, 3});
+    first.set_strings("texts", std::vector<std::string>{"a", "", "bcd"});
+    first.set_array<float>("nothing", {});
+    first.set_strings("no texts", {});
+    const auto written = [](const Writer& writer) {
+        std::string bytes;
+        writer.write([&](std::span<const std::byte> piece) {
+            bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+        });
+        return bytes;
+    };
+    const std::string bytes = written(first);
+    const File file = File::parse(std::as_bytes(std::span(bytes)), "m.gguf");
+    Writer second;
+    for (const auto& [key, value] : file.metadata().entries()) second.set_copy(key, value);
+    EXPECT_EQ(written(second), bytes);
+}
+
 }  // namespace
 }  // namespace plait::gguf

@@ -17,7 +17,7 @@ const gguf::Tensor& source(const gguf::File& file, const ir::WeightSpec& spec) {
 // zeros.
 int64_t readable_behind(const gguf::File& file, const gguf::Tensor& tensor) {
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    const uint64_t mapped = (file.file_bytes() + page - 1) / page * page;
+    const uint64_t mapped = (file.part_of(tensor).bytes.size() + page - 1) / page * page;
     return static_cast<int64_t>(mapped - (file.offset_of(tensor) + tensor.data.size()));
 }
 

@@ -7,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/base/log.h"
 #include "plait/base/quote.h"
+#include "plait/gguf/ggml_types.h"
 
 namespace plait::models {
 namespace {
@@ -39,15 +40,16 @@ std::optional<WeightIndex> WeightTable::optional(const std::string& name, const 
     if (found != shape)
         refuse(name, fmt::format("expected shape {} by architecture {}, found {}", shape.text(),
                                  architecture_, found.text()));
+    if (!tensor->type) refuse(name, gguf::unsupported_type(tensor->type_id));
+    const ir::DType type = *tensor->type;
     const bool vector = shape.rank() == 1;
-    if (vector ? tensor->type != ir::DType::F32 : tensor->type == ir::DType::I32)
-        refuse(name,
-               fmt::format("expected {} by architecture {}, found {}", vector ? "F32" : "a weight format",
-                           architecture_, dtype::info(tensor->type).name));
+    if (vector ? type != ir::DType::F32 : type == ir::DType::I32)
+        refuse(name, fmt::format("expected {} by architecture {}, found {}",
+                                 vector ? "F32" : "a weight format", architecture_, dtype::info(type).name));
     const auto place = static_cast<size_t>(tensor - file_.tensors().data());
     ENSURE(!read_[place], name);
     read_[place] = true;
-    weights_.push_back({name, {tensor->type, shape}, role});
+    weights_.push_back({name, {type, shape}, role});
     return static_cast<WeightIndex>(weights_.size() - 1);
 }
 

@@ -8,6 +8,7 @@
 
 #include "plait/base/quote.h"
 #include "plait/dtype/dtype.h"
+#include "plait/gguf/ggml_types.h"
 
 namespace plait::tools {
 namespace {
@@ -22,17 +23,23 @@ struct Total {
     uint64_t bytes = 0;
 };
 
-using Totals = std::map<dtype::DType, Total>;
+using Totals = std::map<uint32_t, Total>;  // by GGUF's number of the type
 
 Totals totals_of(const gguf::File& file) {
     Totals totals;
     for (const gguf::Tensor& tensor : file.tensors()) {
-        Total& total = totals[tensor.type];
+        Total& total = totals[tensor.type_id];
         ++total.tensors;
         total.parameters += tensor.elements();
         total.bytes += tensor.data.size();
     }
     return totals;
+}
+
+std::vector<int64_t> tensors_by_part(const gguf::File& file) {
+    std::vector<int64_t> counts(file.parts().size());
+    for (const gguf::Tensor& tensor : file.tensors()) ++counts[tensor.part];
+    return counts;
 }
 
 int64_t parameters_of(const Totals& totals) {
@@ -99,14 +106,36 @@ std::string shape_text(const gguf::Tensor& tensor) {
     return fmt::format("{}", fmt::join(tensor.shape(), " x "));
 }
 
+// Bytes are known of types that Plait has a format for.
+bool has_format(uint32_t type_id) { return dtype::find_gguf(type_id) != nullptr; }
+
 std::string mib(uint64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
 
 void append_tensors(std::string& out, const gguf::File& file) {
     out += "\ntensors (innermost dimension last)\n";
     for (const gguf::Tensor& tensor : file.tensors())
-        out += fmt::format("  {:<40} {:<5} {:>24}  {:>12} bytes at {}\n", quote(tensor.name),
-                           dtype::info(tensor.type).name, shape_text(tensor), tensor.data.size(),
-                           file.offset_of(tensor));
+        out += fmt::format("  {:<40} {:<5} {:>24}  {:>12} bytes at {}{}\n", quote(tensor.name),
+                           gguf::type_name(tensor.type_id), shape_text(tensor),
+                           tensor.type ? fmt::to_string(tensor.data.size()) : "?", file.offset_of(tensor),
+                           file.parts().size() > 1 ? fmt::format(" of part {}", tensor.part + 1) : "");
+}
+
+// Only where there is more than one.
+void append_parts(std::string& out, const gguf::File& file) {
+    if (file.parts().size() == 1) return;
+    const std::vector<int64_t> tensors = tensors_by_part(file);
+    out += "\nparts\n";
+    for (size_t i = 0; i < file.parts().size(); ++i)
+        out += fmt::format("  {:<60} {:>5} tensors {:>14} bytes\n", file.parts()[i].source, tensors[i],
+                           file.parts()[i].bytes.size());
+}
+
+void append_types(std::string& out, const Totals& totals) {
+    out += "\ntypes\n";
+    for (const auto& [type_id, total] : totals)
+        out += fmt::format("  {:<6} {:>5} tensors {:>14} parameters {:>12}\n", gguf::type_name(type_id),
+                           total.tensors, total.parameters,
+                           has_format(type_id) ? mib(total.bytes) : "of no format that Plait has");
 }
 
 // --- JSON
@@ -127,47 +156,70 @@ Json tensors_json(const gguf::File& file) {
     Json list = Json::array();
     for (const gguf::Tensor& tensor : file.tensors())
         list.push_back({{"name", tensor.name},
-                        {"type", dtype::info(tensor.type).name},
+                        {"type", gguf::type_name(tensor.type_id)},
                         {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+                        {"part", tensor.part + 1},
                         {"offset", file.offset_of(tensor)},
-                        {"bytes", tensor.data.size()}});
+                        {"bytes", tensor.type ? Json(tensor.data.size()) : Json()}});
     return list;
+}
+
+Json parts_json(const gguf::File& file) {
+    const std::vector<int64_t> tensors = tensors_by_part(file);
+    Json list = Json::array();
+    for (size_t i = 0; i < file.parts().size(); ++i) {
+        const gguf::Part& part = file.parts()[i];
+        list.push_back({{"file", part.source},
+                        {"version", part.version},
+                        {"alignment", part.alignment},
+                        {"data_offset", part.data_offset},
+                        {"file_bytes", part.bytes.size()},
+                        {"tensor_count", tensors[i]}});
+    }
+    return list;
+}
+
+Json types_json(const Totals& totals) {
+    Json types = Json::object();
+    for (const auto& [type_id, total] : totals)
+        types[gguf::type_name(type_id)] = {{"tensors", total.tensors},
+                                           {"parameters", total.parameters},
+                                           {"bytes", has_format(type_id) ? Json(total.bytes) : Json()}};
+    return types;
 }
 
 }  // namespace
 
 std::string inspect_text(const gguf::File& file, const InspectOptions& options) {
     const Totals totals = totals_of(file);
+    const gguf::Part& first = file.parts().front();
     std::string out = fmt::format("{}: GGUF version {}, {} bytes, {} tensors, {} parameters, aligned to {}\n",
-                                  file.source(), file.version(), file.file_bytes(), file.tensors().size(),
-                                  parameters_of(totals), file.alignment());
+                                  file.source(), first.version, file.file_bytes(), file.tensors().size(),
+                                  parameters_of(totals), first.alignment);
+    append_parts(out, file);
     out += "\nmetadata\n";
     for (const auto& [key, value] : file.metadata().entries())
         out += fmt::format("  {:<44} {:<16} {}\n", quote(key), value.type_name(), text_of(value));
-    out += "\ntypes\n";
-    for (const auto& [type, total] : totals)
-        out += fmt::format("  {:<6} {:>5} tensors {:>14} parameters {:>12}\n", dtype::info(type).name,
-                           total.tensors, total.parameters, mib(total.bytes));
+    append_types(out, totals);
     if (options.tensors) append_tensors(out, file);
     return out;
 }
 
 std::string inspect_json(const gguf::File& file, const InspectOptions& options) {
     const Totals totals = totals_of(file);
+    const gguf::Part& first = file.parts().front();
     Json json = {{"file", file.source()},
-                 {"version", file.version()},
-                 {"alignment", file.alignment()},
-                 {"data_offset", file.data_offset()},
+                 {"version", first.version},
+                 {"alignment", first.alignment},
+                 {"data_offset", first.data_offset},
                  {"file_bytes", file.file_bytes()},
                  {"tensor_count", file.tensors().size()},
                  {"parameters", parameters_of(totals)},
+                 {"parts", parts_json(file)},
                  {"metadata", Json::object()},
-                 {"types", Json::object()}};
+                 {"types", types_json(totals)}};
     for (const auto& [key, value] : file.metadata().entries())
         json["metadata"][std::string(key)] = json_of(value);
-    for (const auto& [type, total] : totals)
-        json["types"][dtype::info(type).name] = {
-            {"tensors", total.tensors}, {"parameters", total.parameters}, {"bytes", total.bytes}};
     if (options.tensors) json["tensors"] = tensors_json(file);
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

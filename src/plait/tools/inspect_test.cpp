@@ -3,19 +3,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "plait/gguf/raw_file_for_test.h"
+#include "plait/gguf/split_model_for_test.h"
 #include "plait/gguf/writer.h"
 
 namespace plait::tools {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class InspectTest : public ::testing::Test {
   protected:
@@ -120,6 +127,56 @@ TEST_F(InspectTest, StrangeTextDoesNoHarm) {
     const json meta = json::parse(inspect_json(file(), {}))["metadata"];
     EXPECT_EQ(meta["list"]["first"][0], "\xef\xbf\xbd\xef\xbf\xbd");
     EXPECT_TRUE(meta["nan"]["value"].is_null());
+}
+
+TEST_F(InspectTest, TypesPlaitHasNoFormatFor) {
+    const gguf::test::RawFile raw = gguf::test::RawFile()
+                                        .header(3, 0)
+                                        .tensor({.name = "a", .dims = {8, 3}, .type = 31})
+                                        .tensor({.name = "b", .dims = {7}, .type = 4000, .offset = 64})
+                                        .tensor({.name = "c", .offset = 96})
+                                        .data(128);
+    const gguf::File file = gguf::File::parse(raw.bytes(), "m.gguf");
+    const std::string text = inspect_text(file, {.tensors = true});
+    EXPECT_THAT(text, HasSubstr("3 tensors, 39 parameters"));
+    EXPECT_THAT(text, ContainsRegex("\n  Q4_0_4_4 +1 tensors +24 parameters of no format that Plait has\n"));
+    EXPECT_THAT(text, ContainsRegex("'b' +type 4000 +7 +\\? bytes at [0-9]+\n"));
+    const json result = json::parse(inspect_json(file, {.tensors = true}));
+    EXPECT_EQ(result["types"]["type 4000"], (json{{"tensors", 1}, {"parameters", 7}, {"bytes", nullptr}}));
+    EXPECT_EQ(result["types"]["F32"]["bytes"], 32);
+    EXPECT_EQ(result["tensors"][0]["type"], "Q4_0_4_4");
+    EXPECT_TRUE(result["tensors"][0]["bytes"].is_null());
+    EXPECT_EQ(result["tensors"][2]["bytes"], 32);
+}
+
+TEST_F(InspectTest, ModelsInSeveralFiles) {
+    writer_.set("general.architecture", "llama");
+    add_tensor("a", dtype::DType::F32, {5}, 20);
+    add_tensor("b", dtype::DType::F32, {6}, 24);
+    const auto folder = std::filesystem::path(::testing::TempDir());
+    const auto paths =
+        gguf::test::write_parts(file(), folder, "plait_inspect_" + std::to_string(getpid()), 2);
+    const gguf::File parts = gguf::File::open(paths[1]);
+    const std::string text = inspect_text(parts, {.tensors = true});
+    EXPECT_THAT(text, StartsWith(paths[0].string() + ": GGUF version 3, "));
+    EXPECT_THAT(text, HasSubstr("\nparts\n  " + paths[0].string()));
+    EXPECT_THAT(text, ContainsRegex("'b' .* 24 bytes at [0-9]+ of part 2\n"));
+    const json result = json::parse(inspect_json(parts, {.tensors = true}));
+    EXPECT_EQ(result["tensor_count"], 2);
+    EXPECT_EQ(result["file_bytes"], parts.file_bytes());
+    ASSERT_EQ(result["parts"].size(), 2u);
+    EXPECT_EQ(result["parts"][1]["file"], paths[1].string());
+    EXPECT_EQ(result["parts"][1]["tensor_count"], 1);
+    EXPECT_EQ(result["tensors"][1]["part"], 2);
+    EXPECT_EQ(result["tensors"][1]["offset"], result["parts"][1]["data_offset"]);
+    for (const auto& path : paths) std::filesystem::remove(path);
+}
+
+TEST_F(InspectTest, OneFileNeedsNoListOfParts) {
+    add_tensor("a", dtype::DType::F32, {5}, 20);
+    const gguf::File& one = file();
+    EXPECT_THAT(inspect_text(one, {.tensors = true}), Not(HasSubstr("part")));
+    EXPECT_EQ(json::parse(inspect_json(one, {}))["parts"].size(), 1u);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class SynthTest : public ::testing::Test {
 
 std::vector<float> values_of(const gguf::Tensor& tensor) {
     std::vector<float> values(static_cast<size_t>(tensor.elements()));
-    dtype::info(tensor.type).decode(tensor.data.data(), values.data(), tensor.elements());
+    dtype::info(*tensor.type).decode(tensor.data.data(), values.data(), tensor.elements());
     return values;
 }
 
@@ -179,7 +179,7 @@ class SynthLikenessTest : public SynthTest, public ::testing::WithParamInterface
 std::map<std::string, std::string> tensors_of(const gguf::File& file) {
     std::map<std::string, std::string> tensors;
     for (const gguf::Tensor& tensor : file.tensors()) {
-        std::string& description = tensors[std::string(tensor.name)] = dtype::info(tensor.type).name;
+        std::string& description = tensors[std::string(tensor.name)] = dtype::info(*tensor.type).name;
         for (const int64_t dim : tensor.shape()) description += " " + std::to_string(dim);
     }
     return tensors;
