@@ -27,10 +27,20 @@ def continue_greedily(published, prompt, count):
     return ids[len(prompt) :], reference.logits(published, ids)
 
 
-def smallest_gap(rows):
-    """Between the two best logits of any row, as a share of that row's root mean square."""
-    best = rows.topk(2).values
-    return float(((best[:, 0] - best[:, 1]) / rows.square().mean(1).sqrt()).min())
+def smallest_gap(rows, chosen):
+    """Between the last chosen and the next value of any row, as a share of that row's root mean square."""
+    best = rows.topk(chosen + 1).values
+    return float(((best[:, -2] - best[:, -1]) / rows.square().mean(1).sqrt()).min())
+
+
+def close_calls(published, ids, prompt_length):
+    """How near rounding comes to another id or another expert; both should be far from the error of any arithmetic."""
+    with reference.watched_routers(published) as scores:
+        rows = reference.logits(published, ids)
+    text = f"smallest gap between ids {smallest_gap(rows[prompt_length - 1 : -1], 1):.1e}"
+    if scores:
+        text += f", between experts {min(smallest_gap(s, published.config.num_experts_per_tok) for s in scores):.1e}"
+    return text
 
 
 def random_prompt(vocab, length, seed):
@@ -59,8 +69,8 @@ def make(model, options):
     (folder / f"{model.stem}.json").write_text(json.dumps(describe(model, prompt, greedy)) + "\n")
     if options.output and not (folder / model.name).exists():
         shutil.copyfile(model, folder / model.name)
-    gap = smallest_gap(rows[len(prompt) - 1 :])
-    print(f"{model.stem}: {len(rows)} rows of {rows.shape[1]}, smallest gap in the continuation {gap:.1e}")
+    calls = close_calls(published, prompt + greedy, len(prompt))
+    print(f"{model.stem}: {len(rows)} rows of {rows.shape[1]}, {calls}")
     return True
 
 

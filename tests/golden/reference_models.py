@@ -488,3 +488,16 @@ def logits(published, ids):
     """float64, a row for each of `ids`."""
     with torch.no_grad():
         return published(input_ids=torch.tensor([ids])).logits[0]
+
+
+@contextlib.contextmanager
+def watched_routers(published):
+    """Yields a list that grows by the scores, [tokens, experts], whenever a router of a mixture has run."""
+    scores = []
+    routers = [module for module in published.modules() if type(module).__name__.endswith("TopKRouter")]
+    hooks = [router.register_forward_hook(lambda _, __, found: scores.append(found[0])) for router in routers]
+    try:
+        yield scores
+    finally:
+        for hook in hooks:
+            hook.remove()
