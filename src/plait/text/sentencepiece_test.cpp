@@ -24,6 +24,8 @@ struct Piece {
     TokenType type = TokenType::Normal;
 };
 
+// Views the pieces.
+VocabSpec spec_of(std::vector<Piece>&&) = delete;
 VocabSpec spec_of(const std::vector<Piece>& pieces) {
     VocabSpec spec;
     for (const Piece& piece : pieces) {
@@ -110,7 +112,8 @@ TEST(SentencePiece, UnusedTokensAreText) {
 }
 
 TEST(SentencePiece, BytesAreFoundWhereNoTypesAreGiven) {
-    VocabSpec spec = spec_of({{"<0x41>"}, {"a"}});
+    const std::vector<Piece> pieces = {{"<0x41>"}, {"a"}};
+    VocabSpec spec = spec_of(pieces);
     spec.token_types.clear();
     EXPECT_THAT(Model(spec).encode("aA"), ElementsAre(1, 0));
 }
@@ -127,7 +130,8 @@ TEST(SentencePiece, RefusesWhatDoesNotFit) {
     expect_refused({{"", 0, TokenType::Byte}}, "found ''");
     expect_refused({{std::string(SentencePiece::kLongest + 1, 'x')}},
                    "has 1025 bytes, expected at most 1024");
-    VocabSpec spec = spec_of({{"a"}, {"b"}});
+    const std::vector<Piece> pieces = {{"a"}, {"b"}};
+    VocabSpec spec = spec_of(pieces);
     spec.scores.clear();
     EXPECT_THAT([&] { Model{spec}; },
                 ThrowsMessage<Error>(HasSubstr("expected 2 scores, one per token, found 0")));
