@@ -10,12 +10,12 @@
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
 #include "plait/base/log.h"
+#include "plait/base/utf8.h"
 #include "plait/text/pre_rules.h"
 #include "plait/text/sentencepiece_spelling.h"
 #include "plait/text/small_vocabulary.h"
 #include "plait/text/stream_decoder.h"
 #include "plait/text/tokenizer.h"
-#include "plait/text/utf8.h"
 
 namespace {
 

@@ -2,25 +2,22 @@
 
 #include <cstdint>
 
+#include "plait/base/utf8.h"
+
 namespace plait {
 namespace {
 
-// Bytes of the printable UTF-8 character at the front of `text`; 0 when there is none: a stray byte, an
-// overlong or cut sequence, a surrogate, or a control character (C0, DEL, C1).
+bool is_control(std::string_view character) {
+    const auto lead = static_cast<uint8_t>(character[0]);
+    const bool c1 = lead == 0xc2 && static_cast<uint8_t>(character[1]) < 0xa0;  // U+0080 to U+009F
+    return lead < 0x20 || lead == 0x7f || c1;
+}
+
+// Bytes of the printable character at the front of `text`; 0 when there is none.
 size_t printable_length(std::string_view text) {
-    const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-    const uint8_t lead = byte(0);
-    if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
-    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || length > text.size()) return 0;
-    uint32_t code = lead & (0x7f >> length);
-    for (size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-        code = code << 6 | (byte(i) & 0x3f);
-    }
-    constexpr uint32_t kSmallest[] = {0xa0, 0x800, 0x10000};  // by length; below 0xa0 are the C1 controls
-    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    return code < kSmallest[length - 2] || surrogate || code > 0x10ffff ? 0 : length;
+    const Utf8Sequence first = first_sequence(text);
+    if (first.kind != Utf8Sequence::Kind::Complete) return 0;
+    return is_control(text.substr(0, first.bytes)) ? 0 : first.bytes;
 }
 
 void append_escape(std::string& out, char c) {

@@ -12,8 +12,9 @@
 //   section } padding to the alignment, then the data section, in which every tensor starts at a multiple of
 //   the alignment
 //
-// A string is a u64 length and that many bytes; an array is a u32 element type, a u64 count and the elements.
-// Versions 2 and 3 differ only in that 3 may also be big-endian, which Plait does not read.
+// A string is a u64 length and that many bytes (of keys and names: UTF-8); an array is a u32 element type, a
+// u64 count and the elements. Versions 2 and 3 differ only in that 3 may also be big-endian, which Plait does
+// not read.
 namespace plait::gguf {
 
 inline constexpr uint32_t kMagic = 0x46554747;  // "GGUF" read as a little-endian number

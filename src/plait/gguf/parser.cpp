@@ -11,6 +11,7 @@
 #include "plait/base/checked.h"
 #include "plait/base/error.h"
 #include "plait/base/quote.h"
+#include "plait/base/utf8.h"
 #include "plait/gguf/cursor.h"
 #include "plait/gguf/not_gguf.h"
 
@@ -106,6 +107,8 @@ Value read_value(Cursor& cursor) {
 std::string_view read_name(Cursor& cursor, std::string_view what, size_t most) {
     const std::string_view name = cursor.string(what);
     if (name.empty()) cursor.fail(fmt::format("the {} is empty", what));
+    if (valid_prefix(name) != name.size())
+        cursor.fail(fmt::format("the {} {} is not UTF-8", what, quote(name)));
     if (name.size() > most)
         cursor.fail(fmt::format("the {} {} has {} bytes, more than the {} GGUF allows", what, quote(name),
                                 name.size(), most));

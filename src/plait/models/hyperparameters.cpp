@@ -124,6 +124,8 @@ std::string KeyReader::model_name() const {
     return std::string(file_.metadata().get_or<std::string_view>("general.name", ""));
 }
 
+bool KeyReader::has_tokens() const { return file_.metadata().contains(kTokens); }
+
 int64_t KeyReader::token_count() const {
     const size_t tokens = file_.metadata().strings(kTokens).size();
     if (tokens < 1 || tokens > static_cast<size_t>(kMaxCount)) {
@@ -142,7 +144,7 @@ StackSize read_stack_size(const KeyReader& keys) {
 
 int64_t read_vocabulary(const KeyReader& keys) {
     constexpr const char* kName = "vocab_size";
-    return keys.contains(kName) ? keys.count(kName) : keys.token_count();
+    return !keys.has_tokens() && keys.contains(kName) ? keys.count(kName) : keys.token_count();
 }
 
 AttentionShape read_equal_heads(const KeyReader& keys, int64_t width) {

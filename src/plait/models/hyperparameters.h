@@ -17,7 +17,7 @@
 //   context_length                         1 ..               -                  llama gpt2
 //   embedding_length                       1 ..               -                  llama gpt2
 //   feed_forward_length                    1 .. one number    -                  llama gpt2
-//   vocab_size                             1 ..               number of tokens   llama
+//   vocab_size                             1 ..               -                  llama without tokens
 //   attention.head_count                   1 ..               -                  llama gpt2
 //   attention.head_count_kv                divides heads      head_count         llama
 //   attention.key_length                   1 ..               width / heads      llama
@@ -64,7 +64,8 @@ class KeyReader {
     float fraction_or(std::string_view name, float fallback) const;  // 0 .. 1
     std::string_view text_or(std::string_view name, std::string_view fallback) const;
     std::string model_name() const;
-    int64_t token_count() const;  // of the tokenizer's list
+    bool has_tokens() const;      // whether the file has the tokenizer's list
+    int64_t token_count() const;  // of that list
 
     // "<file>: metadata key '<architecture>.<name>': expected <expected>, found <found>".
     [[noreturn]] void refuse(std::string_view name, std::string_view expected, std::string_view found) const;
@@ -103,6 +104,8 @@ struct ExpertCounts {
 };
 
 StackSize read_stack_size(const KeyReader& keys);
+// As many as the tokenizer lists, whatever else the file says; writers pad the list to the rows of the
+// embedding, which have to be as many. Files without a tokenizer say it in vocab_size.
 int64_t read_vocabulary(const KeyReader& keys);
 // As many key/value heads as query heads, which share the width evenly.
 AttentionShape read_equal_heads(const KeyReader& keys, int64_t width);

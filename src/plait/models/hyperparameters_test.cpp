@@ -160,18 +160,30 @@ TEST(Experts, RefusesToUseMoreThanThereAre) {
     expect_refused(experts, {{"expert_count", int64_t{-8}}}, "'llama.expert_count': expected a number");
 }
 
-TEST(Vocabulary, IsTheTokenListsLengthUnlessTheFileSaysOtherwise) {
-    test::Recipe recipe;
-    recipe.metadata["tokenizer.ggml.tokens"] = std::vector<std::string>{"a", "b", "c"};
-    EXPECT_EQ(read_vocabulary(KeyReader(test::RecipeFile(recipe).file(), "llama")), 3);
-    recipe.metadata["llama.vocab_size"] = int64_t{5};
-    EXPECT_EQ(read_vocabulary(KeyReader(test::RecipeFile(recipe).file(), "llama")), 5);
-    recipe.metadata["llama.vocab_size"] = int64_t{0};
-    EXPECT_THROW(read_vocabulary(KeyReader(test::RecipeFile(recipe).file(), "llama")), Error);
-    recipe.metadata.erase("llama.vocab_size");
-    recipe.metadata["tokenizer.ggml.tokens"] = std::vector<std::string>{};
-    EXPECT_THAT([&] { read_vocabulary(KeyReader(test::RecipeFile(recipe).file(), "llama")); },
-                ThrowsMessage<Error>(HasSubstr("expected 1 to 2147483647 tokens, found 0")));
+TEST(Vocabulary, IsTheTokenListsLengthIfThereIsOne) {
+    const auto vocabulary = [](const Metadata& metadata) {
+        test::Recipe recipe;
+        recipe.metadata = metadata;
+        const test::RecipeFile file(recipe);
+        return read_vocabulary(KeyReader(file.file(), "llama"));
+    };
+    constexpr const char* kTokens = "tokenizer.ggml.tokens";
+    const std::vector<std::string> three{"a", "b", "c"};
+    EXPECT_EQ(vocabulary({{kTokens, three}}), 3);
+    EXPECT_EQ(vocabulary({{kTokens, three}, {"llama.vocab_size", int64_t{5}}}), 3);
+    EXPECT_EQ(vocabulary({{"llama.vocab_size", int64_t{5}}}), 5);
+    EXPECT_THAT(
+        [&] {
+            vocabulary({{"llama.vocab_size", int64_t{0}}});
+        },
+        ThrowsMessage<Error>(HasSubstr("'llama.vocab_size': expected a number from 1")));
+    EXPECT_THAT([&] { vocabulary({}); },
+                ThrowsMessage<Error>(HasSubstr("'tokenizer.ggml.tokens' is missing")));
+    EXPECT_THAT(
+        [&] {
+            vocabulary({{kTokens, std::vector<std::string>{}}});
+        },
+        ThrowsMessage<Error>(HasSubstr("expected 1 to 2147483647 tokens, found 0")));
 }
 
 }  // namespace

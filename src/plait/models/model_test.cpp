@@ -120,6 +120,49 @@ TEST(LoadModel, RefusesValuesOfAnotherType) {
     }
 }
 
+TEST(LoadModel, RefusesCountsThatAreFractionsAndTheReverse) {
+    for (const auto& [name, make] : kRecipes) {
+        for (const auto& [key, value] : make().metadata) {
+            Recipe recipe = make();
+            if (std::holds_alternative<int64_t>(value))
+                recipe.metadata[key] = 1.5f;
+            else if (std::holds_alternative<float>(value))
+                recipe.metadata[key] = int64_t{1};
+            else
+                continue;
+            expect_sentence(refusal(recipe), key, "expected");
+        }
+    }
+}
+
+// The largest number that is no refusal by itself: nothing may be set aside, counted up to or multiplied by
+// it.
+TEST(LoadModel, BelievesNoHugeNumber) {
+    for (const auto& [name, make] : kRecipes) {
+        for (const auto& [key, value] : make().metadata) {
+            if (!std::holds_alternative<int64_t>(value)) continue;
+            Recipe recipe = make();
+            recipe.metadata[key] = int64_t{INT32_MAX};
+            const bool free = key == "llama.context_length";
+            EXPECT_EQ(refusal(recipe).empty(), free) << name << ": " << key;
+        }
+    }
+}
+
+TEST(LoadModel, RefusesFilesCutAnywhere) {
+    for (const auto& [name, make] : kRecipes) {
+        const std::vector<std::byte> whole = test::file_bytes(make());
+        const gguf::File file = gguf::File::parse(whole, "recipe.gguf");
+        const gguf::Tensor& last = file.tensors().back();
+        const size_t end = file.offset_of(last) + last.data.size();
+        for (size_t size = 0; size <= whole.size(); ++size) {
+            const std::vector<std::byte> cut(whole.begin(),
+                                             whole.begin() + static_cast<std::ptrdiff_t>(size));
+            EXPECT_EQ(refusal(cut).empty(), size >= end) << name << ": " << size << " of " << whole.size();
+        }
+    }
+}
+
 TEST(LoadModel, RefusesNumbersThatTensorsContradict) {
     for (const auto& [name, make] : kRecipes) {
         for (const auto& [key, value] : make().metadata) {

@@ -1,8 +1,12 @@
 #include "plait/models/test_models.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <ctime>
 #include <memory>
 
+#include "plait/base/allocation_count.h"
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
 #include "plait/gguf/writer.h"
@@ -74,6 +78,8 @@ gguf::Writer::NewTensor zeros(const RecipeTensor& tensor) {
             [bytes](const gguf::Writer::Sink& sink) { sink(std::vector<std::byte>(bytes)); }};
 }
 
+}  // namespace
+
 std::vector<std::byte> file_bytes(const Recipe& recipe) {
     gguf::Writer writer;
     for (const auto& [key, value] : recipe.metadata) set(writer, key, value);
@@ -83,8 +89,6 @@ std::vector<std::byte> file_bytes(const Recipe& recipe) {
         [&](std::span<const std::byte> piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
     return bytes;
 }
-
-}  // namespace
 
 RecipeTensor& Recipe::tensor(std::string_view name) {
     const auto found = std::ranges::find(tensors, name, &RecipeTensor::name);
@@ -152,14 +156,24 @@ Recipe gpt2_recipe() {
 RecipeFile::RecipeFile(const Recipe& recipe)
     : bytes_(file_bytes(recipe)), file_(gguf::File::parse(bytes_, "recipe.gguf")) {}
 
-std::string refusal(const Recipe& recipe, const ModelOptions& options) {
-    const RecipeFile recipe_file(recipe);
+std::string refusal(std::span<const std::byte> bytes, const ModelOptions& options) {
+    const size_t allocated = allocated_bytes_of_thread();
+    const std::clock_t start = std::clock();
+    std::string sentence;
     try {
-        load_model(recipe_file.file(), options);
+        const gguf::File file = gguf::File::parse(bytes, "recipe.gguf");
+        trained_context(file);
+        load_model(file, options);
     } catch (const Error& error) {
-        return error.what();
+        sentence = error.what();
     }
-    return "";
+    EXPECT_LE(allocated_bytes_of_thread() - allocated, 4 * bytes.size() + (size_t{16} << 20)) << sentence;
+    EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC) << sentence;
+    return sentence;
+}
+
+std::string refusal(const Recipe& recipe, const ModelOptions& options) {
+    return refusal(file_bytes(recipe), options);
 }
 
 }  // namespace plait::models::test

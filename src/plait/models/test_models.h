@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -43,6 +44,7 @@ Recipe llama_moe_recipe();
 Recipe gpt2_recipe();
 
 // A recipe's file, tensors all zeros.
+std::vector<std::byte> file_bytes(const Recipe& recipe);
 class RecipeFile {
   public:
     explicit RecipeFile(const Recipe& recipe);
@@ -58,7 +60,9 @@ class RecipeFile {
 
 inline constexpr ModelOptions kOptions{.context = 16};
 
-// The sentence with which loading is refused; empty if it is not.
+// The sentence with which loading is refused; empty if it is not. Expects either within a second and without
+// more memory than the file warrants.
 std::string refusal(const Recipe& recipe, const ModelOptions& options = kOptions);
+std::string refusal(std::span<const std::byte> file, const ModelOptions& options = kOptions);
 
 }  // namespace plait::models::test

@@ -12,7 +12,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
-#include "plait/text/utf8.h"
+#include "plait/base/utf8.h"
 
 namespace plait::text {
 namespace {

@@ -9,8 +9,8 @@
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
 #include "plait/base/quote.h"
+#include "plait/base/utf8.h"
 #include "plait/text/sentencepiece_spelling.h"
-#include "plait/text/utf8.h"
 
 namespace plait::text {
 namespace {

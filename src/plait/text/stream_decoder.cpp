@@ -1,6 +1,6 @@
 #include "plait/text/stream_decoder.h"
 
-#include "plait/text/utf8.h"
+#include "plait/base/utf8.h"
 
 namespace plait::text {
 

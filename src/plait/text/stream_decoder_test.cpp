@@ -5,8 +5,8 @@
 #include <random>
 
 #include "plait/base/error.h"
+#include "plait/base/utf8.h"
 #include "plait/text/small_vocabulary.h"
-#include "plait/text/utf8.h"
 
 namespace plait::text {
 namespace {

@@ -1,11 +1,11 @@
-#include "plait/text/utf8.h"
+#include "plait/base/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace plait::text {
+namespace plait {
 namespace {
 
 using Kind = Utf8Sequence::Kind;
@@ -93,4 +93,4 @@ TEST(Utf8, AgreesWithTheDefinition) {
 }
 
 }  // namespace
-}  // namespace plait::text
+}  // namespace plait

@@ -1,10 +1,10 @@
-#include "plait/text/utf8.h"
+#include "plait/base/utf8.h"
 
 #include <cstdint>
 
 #include "plait/base/ensure.h"
 
-namespace plait::text {
+namespace plait {
 namespace {
 
 // How a character that starts with a given byte goes on: its length, and the range of its second byte (later
@@ -70,4 +70,4 @@ std::string take_characters(std::string& pending) {
     return taken;
 }
 
-}  // namespace plait::text
+}  // namespace plait

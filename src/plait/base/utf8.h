@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace plait::text {
+namespace plait {
 
 // UTF-8 as the Unicode Standard has it (chapter 3, table 3-7): no overlong forms, no surrogates, nothing
 // above U+10FFFF. All functions are pure.
@@ -33,4 +33,4 @@ size_t valid_prefix(std::string_view text);
 // become U+FFFD, one for each maximal subpart.
 std::string take_characters(std::string& pending);
 
-}  // namespace plait::text
+}  // namespace plait
