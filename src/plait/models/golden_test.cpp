@@ -67,6 +67,7 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
 
 INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
                          ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10},
+                                           GoldenCase{"arch/gemma3-dense", 1e-6},
                                            GoldenCase{"quant/F16", 1e-10}, GoldenCase{"quant/BF16", 1e-10},
                                            GoldenCase{"quant/Q4_0-wide", 1e-10}),
                          case_name);
