@@ -28,12 +28,25 @@ struct DeviceCase {
 };
 
 constexpr ModelCase kSmall[] = {
-    {"arch/llama-dense", 1e-10, 1e-5}, {"arch/gpt2-dense", 1e-6, 1e-5}, {"quant/Q4_0", 1e-10, 1e-3},
-    {"quant/Q4_1", 1e-10, 1e-3},       {"quant/Q8_0", 1e-10, 1e-3},
+    {"arch/llama-dense", 1e-10, 1e-5},
+    {"arch/gpt2-dense", 1e-6, 1e-5},
+    {"quant/Q4_0", 1e-10, 1e-3},
+    {"quant/Q4_1", 1e-10, 1e-3},
+    {"quant/Q8_0", 1e-10, 1e-3},
+    {"arch/command-r-dense", 1e-10, 1e-5},
+    {"arch/gptneox-dense", 1e-10, 1e-5},
+    {"arch/granite-dense", 1e-10, 1e-5},
+    {"arch/mpt-dense", 1e-10, 1e-5},
+    {"arch/phi3-long", 1e-10, 1e-5},
+    {"arch/qwen2moe-moe", 1e-10, 1e-5},
+    {"arch/smollm3-dense", 1e-10, 1e-5},
+    {"arch/starcoder2-dense", 1e-10, 1e-5},
 };
 constexpr ModelCase kFull[] = {
-    {"arch/llama-moe", 1e-10, 1e-5}, {"arch/gemma3-dense", 1e-6, 1e-5}, {"quant/F16", 1e-10, 1e-5},
-    {"quant/BF16", 1e-10, 1e-4},     {"quant/Q4_0-wide", 1e-10, 1e-3},
+    {"arch/llama-moe", 1e-10, 1e-5},   {"arch/olmoe-moe", 1e-10, 1e-5},   {"arch/phi3-dense", 1e-10, 1e-5},
+    {"arch/qwen2-dense", 1e-10, 1e-5}, {"arch/qwen3-dense", 1e-10, 1e-5}, {"arch/qwen3moe-moe", 1e-10, 1e-5},
+    {"arch/gemma3-dense", 1e-6, 1e-5}, {"quant/F16", 1e-10, 1e-5},        {"quant/BF16", 1e-10, 1e-4},
+    {"quant/Q4_0-wide", 1e-10, 1e-3},
 };
 constexpr DeviceCase kDevices[] = {{"cpu", "best"}, {"cpu", "scalar"}, {"sim", "best"}};
 

@@ -56,13 +56,18 @@ void add_norms(Cases& cases) {
             const TensorDesc w{DType::F32, {n}};
             const TensorDesc x = token_rows({kRows, n});
             const TensorDesc heads = token_rows({kRows, 3, n});
+            const TensorDesc w_by_head{DType::F32, {3, n}};
             cases.add(x.text(), RmsNorm{1e-5f}, {cases.random(x), cases.random(w)}, simple_step(tokens));
             cases.add(heads.text(), RmsNorm{1e-6f}, {cases.random(heads), cases.random(w)},
                       simple_step(tokens));
+            cases.add(heads.text() + " by head", RmsNorm{1e-6f},
+                      {cases.random(heads), cases.random(w_by_head)}, simple_step(tokens));
             // Of one value nothing is left but rounding error, which no bound describes.
             if (n == 1) continue;
             cases.add(x.text(), LayerNorm{1e-5f}, {cases.random(x), cases.random(w), cases.random(w)},
                       simple_step(tokens));
+            cases.add(heads.text() + " by head", LayerNorm{1e-5f},
+                      {cases.random(heads), cases.random(w_by_head)}, simple_step(tokens));
         }
     }
 }
@@ -114,8 +119,9 @@ void add_elementwise(Cases& cases) {
             cases.add(x.text(), SoftCap{0.4f}, {cases.random(x)}, step);
             cases.add(slots.text(), ClampedSwiglu{.limit = 0.6f, .alpha = 1.702f},
                       {cases.random(slots), cases.random(slots)}, step);
-            for (Activation activation : {Activation::silu, Activation::gelu_tanh}) {
-                const char* name = activation == Activation::silu ? "silu" : "gelu_tanh";
+            cases.add(slots.text(), Clamp{0.5f}, {cases.random(slots)}, step);
+            for (Activation activation : kActivations) {
+                const char* name = activation_name(activation);
                 cases.add(fmt::format("{} {}", name, x.text()), Activate{activation}, {cases.random(x)},
                           step);
                 cases.add(fmt::format("{} {}", name, slots.text()), GatedActivate{activation},

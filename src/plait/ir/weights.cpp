@@ -24,6 +24,8 @@ const char* role_name(Role role) {
             return "attention output";
         case Role::ffn_up:
             return "ffn up";
+        case Role::fused_gate_up:
+            return "fused gate/up";
         case Role::ffn_down:
             return "ffn down";
         case Role::expert_up:

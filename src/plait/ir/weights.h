@@ -22,6 +22,7 @@ enum class Role : uint8_t {
     fused_query_key_value,  // rows are [Q | K | V], each cut by its own heads
     attention_output,       // input features are query heads: the product is a sum of terms
     ffn_up,                 // up or gate: output features are the inner width
+    fused_gate_up,          // rows are [gate | up], each cut as ffn_up
     ffn_down,               // input features are the inner width: the product is a sum of terms
     expert_up,              // ffn_up inside each expert
     expert_down,            // ffn_down inside each expert

@@ -7,7 +7,7 @@ namespace plait::models {
 namespace {
 
 constexpr int64_t kLayersOf27b = 62;
-constexpr int64_t kPeriod = 6;               // five local, one global
+constexpr int64_t kPeriod = 6;              // five local, one global
 constexpr float kLocalRopeBase = 10000.0f;  // files say nothing of it; never scaled
 
 }  // namespace

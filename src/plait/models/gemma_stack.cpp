@@ -42,8 +42,10 @@ Layer declare_layer(WeightTable& table, int64_t layer, const GemmaParameters& pa
         .attention_output = declare_attention_output(table, layer, width, shape, Bias::optional),
         .attention_post_norm = declare_norm("post_attention_norm"),
         .ffn_norm = declare_norm("ffn_norm"),
-        .ffn = declare_gated_ffn(table, layer, {.width = width, .inner_width = parameters.size.inner_width},
-                                 ir::Activation::gelu_tanh),
+        .ffn = declare_gated_ffn(table, layer,
+                                 {.shape = {.width = width, .inner_width = parameters.size.inner_width},
+                                  .activation = ir::Activation::gelu_tanh,
+                                  .bias = Bias::optional}),
         .ffn_post_norm = declare_norm("post_ffw_norm")};
     if (parameters.head_norms)
         declared.head_norms = declare_head_norms(table, layer, shape, parameters.epsilon);

@@ -50,12 +50,16 @@ const fs::path kInRepository = test::small_golden_folder();
 TEST_P(GoldenTest, MatchesAnIndependentEngine) { compare(kInRepository, GetParam()); }
 
 // The independent engine reads gpt2's GELU from a table of halves.
-INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest,
-                         ::testing::Values(GoldenCase{"arch/llama-dense", 1e-10},
-                                           GoldenCase{"arch/gpt2-dense", 1e-6},
-                                           GoldenCase{"quant/Q4_0", 1e-10}, GoldenCase{"quant/Q4_1", 1e-10},
-                                           GoldenCase{"quant/Q8_0", 1e-10}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    InRepository, GoldenTest,
+    ::testing::Values(GoldenCase{"arch/llama-dense", 1e-10}, GoldenCase{"arch/gpt2-dense", 1e-6},
+                      GoldenCase{"arch/command-r-dense", 1e-10}, GoldenCase{"arch/gptneox-dense", 1e-10},
+                      GoldenCase{"arch/granite-dense", 1e-10}, GoldenCase{"arch/mpt-dense", 1e-10},
+                      GoldenCase{"arch/phi3-long", 1e-10}, GoldenCase{"arch/qwen2moe-moe", 1e-10},
+                      GoldenCase{"arch/smollm3-dense", 1e-10}, GoldenCase{"arch/starcoder2-dense", 1e-10},
+                      GoldenCase{"quant/Q4_0", 1e-10}, GoldenCase{"quant/Q4_1", 1e-10},
+                      GoldenCase{"quant/Q8_0", 1e-10}),
+    case_name);
 
 class FullGoldenTest : public ::testing::TestWithParam<GoldenCase> {};
 
@@ -65,12 +69,14 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
     compare(folder, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
-                         ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10},
-                                           GoldenCase{"arch/gemma3-dense", 1e-6},
-                                           GoldenCase{"quant/F16", 1e-10}, GoldenCase{"quant/BF16", 1e-10},
-                                           GoldenCase{"quant/Q4_0-wide", 1e-10}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    Full, FullGoldenTest,
+    ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10}, GoldenCase{"arch/olmoe-moe", 1e-10},
+                      GoldenCase{"arch/phi3-dense", 1e-10}, GoldenCase{"arch/qwen2-dense", 1e-10},
+                      GoldenCase{"arch/qwen3-dense", 1e-10}, GoldenCase{"arch/qwen3moe-moe", 1e-10},
+                      GoldenCase{"arch/gemma3-dense", 1e-6}, GoldenCase{"quant/F16", 1e-10},
+                      GoldenCase{"quant/BF16", 1e-10}, GoldenCase{"quant/Q4_0-wide", 1e-10}),
+    case_name);
 
 // A token's logits are its own: not a bit depends on how many tokens share its step, or on being watched.
 TEST(Golden, StepSizesAndTapsLeaveEveryBitAlone) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "plait/models/test_graphs.h"
 
@@ -121,7 +122,8 @@ TEST(LlamaGraph, EveryWeightIsReadAndEveryStateWritten) {
             }
         }
         EXPECT_THAT(reads, ::testing::Each(::testing::Ge(1)));
-        EXPECT_EQ(loaded.model->weights().size(), recipe.tensors.size());
+        const size_t unused = recipe.has_tensor("rope_factors_long.weight") ? 1 : 0;
+        EXPECT_EQ(loaded.model->weights().size(), recipe.tensors.size() - unused);
         EXPECT_EQ(ops_of(graph)[name_of<ir::KvWrite>()], 4);
     }
 }
@@ -212,6 +214,180 @@ TEST(Gpt2Graph, TakesAnOutputMatrixOfItsOwn) {
     const Loaded gpt2(recipe);
     EXPECT_EQ(gpt2.weight("output.weight").role, ir::Role::vocabulary);
     EXPECT_EQ(gpt2.weight("token_embd.weight").role, ir::Role::embedding);
+}
+
+// A layer's nodes, without those of attention itself and without "blk.0.".
+std::string layer_nodes(const char* recipe) {
+    const std::set<std::string> attention{"q_heads", "k_heads", "v_heads",    "k_write",
+                                          "v_write", "attn",    "attn_merged"};
+    std::string names;
+    for (std::string name : node_names(Loaded(test::recipe_of(recipe)).graph())) {
+        if (!name.starts_with("blk.0.")) continue;
+        name.erase(0, 6);
+        if (!attention.contains(name)) names += (names.empty() ? "" : " ") + name;
+    }
+    return names;
+}
+
+struct LayerCase {
+    const char* recipe;
+    const char* nodes;
+};
+
+TEST(DecoderGraph, LayersReadLikeTheirPapers) {
+    for (const auto& [recipe, nodes] : {
+             LayerCase{"command-r",
+                       "attn_norm attn_q attn_k attn_v attn_q_norm attn_k_norm q_rope k_rope attn_output "
+                       "attn_residual "
+                       "ffn_gate ffn_up ffn_activation ffn_down ffn_residual"},
+             LayerCase{"gptneox",
+                       "attn_norm attn_qkv attn_qkv.bias attn_q attn_k attn_v q_rope k_rope attn_output "
+                       "attn_output.bias "
+                       "attn_residual ffn_norm ffn_up ffn_up.bias ffn_activation ffn_down ffn_down.bias "
+                       "ffn_residual"},
+             LayerCase{"granite",
+                       "attn_norm attn_q attn_k attn_v q_rope k_rope attn_output attn_residual_scaled "
+                       "attn_residual "
+                       "ffn_norm ffn_gate ffn_up ffn_activation ffn_down ffn_residual_scaled ffn_residual"},
+             LayerCase{"mpt",
+                       "attn_norm attn_qkv attn_qkv.bias attn_qkv_clamped attn_q attn_k attn_v attn_output "
+                       "attn_output.bias attn_residual ffn_norm ffn_up ffn_up.bias ffn_activation ffn_down "
+                       "ffn_down.bias "
+                       "ffn_residual"},
+             LayerCase{"olmoe",
+                       "attn_norm attn_q attn_k attn_v attn_q_norm attn_k_norm q_rope k_rope attn_output "
+                       "attn_residual "
+                       "ffn_norm ffn_gate_inp ffn_choice ffn_gate_exps ffn_up_exps ffn_activation "
+                       "ffn_down_exps ffn_sum "
+                       "ffn_residual"},
+             LayerCase{"phi3",
+                       "attn_norm attn_qkv attn_q attn_k attn_v q_rope k_rope attn_output attn_residual "
+                       "ffn_norm ffn_up "
+                       "ffn_gate_half ffn_up_half ffn_activation ffn_down ffn_residual"},
+             LayerCase{"qwen2",
+                       "attn_norm attn_q attn_q.bias attn_k attn_k.bias attn_v attn_v.bias q_rope k_rope "
+                       "attn_output "
+                       "attn_residual ffn_norm ffn_gate ffn_up ffn_activation ffn_down ffn_residual"},
+             LayerCase{
+                 "qwen2moe",
+                 "attn_norm attn_q attn_q.bias attn_k attn_k.bias attn_v attn_v.bias q_rope k_rope "
+                 "attn_output "
+                 "attn_residual ffn_norm ffn_gate_inp ffn_choice ffn_gate_exps ffn_up_exps ffn_activation "
+                 "ffn_down_exps ffn_sum ffn_gate_inp_shexp ffn_gate_shexp_weight ffn_gate_shexp ffn_up_shexp "
+                 "ffn_activation_shexp ffn_down_shexp ffn_shexp ffn_shexp_sum ffn_out ffn_residual"},
+             LayerCase{"qwen3",
+                       "attn_norm attn_q attn_k attn_v attn_q_norm attn_k_norm q_rope k_rope attn_output "
+                       "attn_residual "
+                       "ffn_norm ffn_gate ffn_up ffn_activation ffn_down ffn_residual"},
+             LayerCase{"starcoder2",
+                       "attn_norm attn_q attn_q.bias attn_k attn_k.bias attn_v attn_v.bias q_rope k_rope "
+                       "attn_output "
+                       "attn_output.bias attn_residual ffn_norm ffn_up ffn_up.bias ffn_activation ffn_down "
+                       "ffn_down.bias "
+                       "ffn_residual"},
+         })
+        EXPECT_EQ(layer_nodes(recipe), nodes) << recipe;
+}
+
+TEST(DecoderGraph, HalvesOfALayerMayStandSideBySide) {
+    const ir::Graph graph = Loaded(test::recipe_of("gptneox")).graph();
+    EXPECT_EQ(node(graph, "blk.1.ffn_norm").inputs[0], node(graph, "blk.1.attn_norm").inputs[0]);
+    EXPECT_EQ(node(graph, "blk.1.ffn_residual").inputs[0], node(graph, "blk.1.attn_residual").outputs[0]);
+    const ir::Graph sequential = Loaded(test::recipe_of("gptneox sequential")).graph();
+    EXPECT_EQ(node(sequential, "blk.1.ffn_norm").inputs[0],
+              node(sequential, "blk.1.attn_residual").outputs[0]);
+    const ir::Graph shared = Loaded(test::recipe_of("command-r")).graph();
+    EXPECT_EQ(node(shared, "blk.1.ffn_up").inputs[0], node(shared, "blk.1.attn_norm").outputs[0]);
+}
+
+TEST(DecoderGraph, TurnsThePairsThatFilesAreLaidOutFor) {
+    for (const auto& [name, recipe] : test::recipes()) {
+        const std::string& architecture = std::get<std::string>(recipe.metadata.at("general.architecture"));
+        const bool none = architecture == "gpt2" || architecture == "mpt";
+        const bool adjacent = architecture == "llama" || architecture == "granite" ||
+                              architecture == "smollm3" || architecture == "command-r";
+        const ir::Graph graph = Loaded(recipe).graph();
+        EXPECT_EQ(ops_of(graph)[name_of<ir::Rope>()], none ? 0 : 4) << name;
+        if (none) continue;
+        EXPECT_EQ(std::get<ir::Rope>(node(graph, "blk.1.k_rope").op).pairs,
+                  adjacent ? ir::RopePairs::adjacent : ir::RopePairs::halves)
+            << name;
+    }
+}
+
+TEST(DecoderGraph, EveryFourthLayerOfSmollm3IsNotRotated) {
+    Recipe recipe = test::recipe_of("smollm3");
+    recipe.metadata["smollm3.block_count"] = int64_t{9};
+    const std::vector<test::RecipeTensor> of_two = recipe.tensors;
+    for (const test::RecipeTensor& tensor : of_two)
+        for (int layer = 2; layer < 9 && tensor.name.starts_with("blk.0."); ++layer)
+            recipe.add_tensor("blk." + std::to_string(layer) + tensor.name.substr(5), tensor.shape);
+    const ir::Graph graph = Loaded(recipe).graph();
+    std::vector<int> rotated;
+    const std::vector<std::string> names = node_names(graph);
+    for (int layer = 0; layer < 9; ++layer)
+        if (std::ranges::count(names, "blk." + std::to_string(layer) + ".q_rope") == 1)
+            rotated.push_back(layer);
+    EXPECT_THAT(rotated, ElementsAre(0, 1, 2, 4, 5, 6, 8));
+}
+
+TEST(DecoderGraph, ScalesWhatFilesSay) {
+    const ir::Graph granite = Loaded(test::recipe_of("granite")).graph();
+    EXPECT_EQ(node(granite, "token_embd_scaled").op, ir::Op(ir::Scale{12.0f}));
+    EXPECT_EQ(node(granite, "blk.1.attn_residual_scaled").op, ir::Op(ir::Scale{0.25f}));
+    EXPECT_EQ(node(granite, "blk.1.ffn_residual_scaled").op, ir::Op(ir::Scale{0.25f}));
+    EXPECT_EQ(node(granite, "output_scaled").op, ir::Op(ir::Scale{0.125f}));  // divided by 8
+    EXPECT_EQ(std::get<ir::Attention>(node(granite, "blk.1.attn").op).scale, 0.125f);
+    const ir::Graph command_r = Loaded(test::recipe_of("command-r")).graph();
+    EXPECT_EQ(node(command_r, "output_scaled").op, ir::Op(ir::Scale{0.25f}));
+    EXPECT_EQ(std::get<ir::Attention>(node(command_r, "blk.1.attn").op).scale, 0.5f);
+}
+
+TEST(DecoderGraph, MptKnowsDistancesOrPositions) {
+    const ir::Graph distances = Loaded(test::recipe_of("mpt")).graph();
+    const auto& alibi = std::get<ir::Attention>(node(distances, "blk.1.attn").op).alibi;
+    EXPECT_EQ(alibi, (ir::Alibi{.max_bias = 8.0f, .all_heads = 3}));
+    EXPECT_EQ(node(distances, "blk.1.attn_qkv_clamped").op, ir::Op(ir::Clamp{6.0f}));
+    const Loaded positions(test::recipe_of("mpt with learned positions"));
+    EXPECT_EQ(std::get<ir::Attention>(node(positions.graph(), "blk.1.attn").op).alibi.max_bias, 0.0f);
+    EXPECT_EQ(node(positions.graph(), "position_embd").outputs[0], node(positions.graph(), "embd").inputs[1]);
+    EXPECT_EQ(positions.model->summary().max_context, 64);
+    EXPECT_EQ(Loaded(test::recipe_of("mpt")).model->summary().max_context, 0);
+}
+
+TEST(DecoderGraph, ChoosesExpertsAsTheirModelsDo) {
+    for (const auto& [recipe, renormalise] :
+         {std::pair{"olmoe", false}, {"qwen2moe", false}, {"qwen3moe", true}}) {
+        const ir::TopKExperts expected{.used = 2, .renormalise = renormalise, .scale = 1.0f};
+        EXPECT_EQ(node(Loaded(test::recipe_of(recipe)).graph(), "blk.1.ffn_choice").op, ir::Op(expected))
+            << recipe;
+    }
+}
+
+TEST(DecoderGraph, ActivatesAsPublished) {
+    for (const auto& [recipe, activation] : {std::pair{"gpt2", ir::Activation::gelu_tanh},
+                                             {"gptneox", ir::Activation::gelu_erf},
+                                             {"mpt", ir::Activation::gelu_erf},
+                                             {"starcoder2", ir::Activation::gelu_tanh}})
+        EXPECT_EQ(node(Loaded(test::recipe_of(recipe)).graph(), "blk.1.ffn_activation").op,
+                  ir::Op(ir::Activate{activation}))
+            << recipe;
+}
+
+TEST(DecoderGraph, SlicesTheFusedNetworkGateFirst) {
+    const Loaded phi3(test::recipe_of("phi3"));
+    const ir::Graph graph = phi3.graph();
+    EXPECT_EQ(node(graph, "blk.1.ffn_gate_half").op, ir::Op(ir::Slice{.begin = 0, .extent = 10}));
+    EXPECT_EQ(node(graph, "blk.1.ffn_up_half").op, ir::Op(ir::Slice{.begin = 10, .extent = 10}));
+    EXPECT_EQ(node(graph, "blk.1.ffn_activation").inputs[0], node(graph, "blk.1.ffn_gate_half").outputs[0]);
+    EXPECT_EQ(phi3.weight("blk.1.ffn_up.weight").role, ir::Role::fused_gate_up);
+}
+
+TEST(DecoderGraph, NormsOfEachHeadAreCutByHeads) {
+    const Loaded command_r(test::recipe_of("command-r"));
+    EXPECT_EQ(command_r.weight("blk.1.attn_q_norm.weight").role, ir::Role::query);
+    EXPECT_EQ(command_r.weight("blk.1.attn_k_norm.weight").role, ir::Role::key_value);
+    EXPECT_EQ(Loaded(test::recipe_of("qwen3")).weight("blk.1.attn_q_norm.weight").role, ir::Role::replicated);
 }
 
 TEST(GraphDeathTest, NeedsPagesForEveryGroup) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -38,13 +39,14 @@ int64_t head_width(const KeyReader& keys, std::string_view name, int64_t width, 
     return keys.contains(name) ? keys.count(name) : even_head_width(keys, width, heads);
 }
 
+constexpr const char* kScalingType = "rope.scaling.type";
+
 ir::RopeScaling read_scaling_type(const KeyReader& keys) {
-    constexpr const char* kName = "rope.scaling.type";
-    const std::string_view type = keys.text_or(kName, "linear");
+    const std::string_view type = keys.text_or(kScalingType, "linear");
     if (type == "none") return ir::RopeScaling::none;
     if (type == "linear") return ir::RopeScaling::linear;
     if (type == "yarn") return ir::RopeScaling::yarn;
-    keys.refuse(kName, "none, linear or yarn", quote(type));
+    keys.refuse(kScalingType, "none, linear or yarn", quote(type));
 }
 
 void read_yarn(const KeyReader& keys, int64_t trained_context, ir::RopeAngles& rope) {
@@ -66,6 +68,14 @@ int64_t read_rope_dims(const KeyReader& keys, int64_t key_width) {
         keys.refuse(kName, fmt::format("an even number up to the head width {}", key_width),
                     fmt::to_string(dims));
     return dims;
+}
+
+ir::RopeAngles read_unscaled_rope(const KeyReader& keys, int64_t key_width) {
+    const ir::RopeAngles rope{.dims = read_rope_dims(keys, key_width),
+                              .base = keys.positive_or("rope.freq_base", 10000.0f),
+                              .attention_factor = keys.positive_or("rope.scaling.attn_factor", 1.0f)};
+    if (rope.base <= 1.0f) keys.refuse("rope.freq_base", "a number above 1", fmt::to_string(rope.base));
+    return rope;
 }
 
 }  // namespace
@@ -110,6 +120,12 @@ float KeyReader::positive_or(std::string_view name, float fallback) const {
     return contains(name) ? positive(name) : fallback;
 }
 
+float KeyReader::positive_or_zero(std::string_view name) const {
+    return file_.metadata().get_or<float>(key(name), 0.0f) == 0.0f ? 0.0f : positive(name);
+}
+
+bool KeyReader::flag(std::string_view name) const { return file_.metadata().get<bool>(key(name)); }
+
 float KeyReader::fraction_or(std::string_view name, float fallback) const {
     const float value = file_.metadata().get_or<float>(key(name), fallback);
     if (!(value >= 0.0f && value <= 1.0f)) refuse(name, "a number from 0 to 1", fmt::to_string(value));
@@ -147,12 +163,6 @@ int64_t read_vocabulary(const KeyReader& keys) {
     return !keys.has_tokens() && keys.contains(kName) ? keys.count(kName) : keys.token_count();
 }
 
-AttentionShape read_equal_heads(const KeyReader& keys, int64_t width) {
-    const int64_t heads = keys.count("attention.head_count");
-    const int64_t head_width = even_head_width(keys, width, heads);
-    return {.query_heads = heads, .kv_heads = heads, .key_width = head_width, .value_width = head_width};
-}
-
 AttentionShape read_grouped_heads(const KeyReader& keys, int64_t width) {
     const int64_t heads = keys.count("attention.head_count");
     const int64_t kv_heads = keys.count_or("attention.head_count_kv", heads);
@@ -169,15 +179,20 @@ AttentionShape read_grouped_heads(const KeyReader& keys, int64_t width) {
 }
 
 ir::RopeAngles read_rope(const KeyReader& keys, int64_t key_width, int64_t trained_context) {
-    ir::RopeAngles rope{
-        .dims = read_rope_dims(keys, key_width),
-        .base = keys.positive_or("rope.freq_base", 10000.0f),
-        .scaling = read_scaling_type(keys),
-        .factor = keys.positive_or("rope.scaling.factor", keys.positive_or("rope.scale_linear", 1.0f)),
-        .attention_factor = keys.positive_or("rope.scaling.attn_factor", 1.0f)};
-    if (rope.base <= 1.0f) keys.refuse("rope.freq_base", "a number above 1", fmt::to_string(rope.base));
+    ir::RopeAngles rope = read_unscaled_rope(keys, key_width);
+    rope.scaling = read_scaling_type(keys);
+    rope.factor = keys.positive_or("rope.scaling.factor", keys.positive_or("rope.scale_linear", 1.0f));
     if (rope.scaling == ir::RopeScaling::yarn) read_yarn(keys, trained_context, rope);
     return rope;
+}
+
+ir::RopeAngles read_rope_with_divisors(const KeyReader& keys, int64_t key_width, int64_t trained_context) {
+    if (keys.text_or(kScalingType, "longrope") == "longrope") return read_unscaled_rope(keys, key_width);
+    return read_rope(keys, key_width, trained_context);
+}
+
+int64_t read_expert_width(const KeyReader& keys, const ExpertCounts& experts, int64_t inner_width) {
+    return keys.count_or("expert_feed_forward_length", std::max<int64_t>(1, inner_width / experts.used));
 }
 
 std::optional<ExpertCounts> read_experts(const KeyReader& keys) {

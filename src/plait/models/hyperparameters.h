@@ -12,39 +12,51 @@
 // last two; names and meanings are those of the GGUF specification (docs/gguf.md in the ggml repository) and
 // of its reference writer's list of keys. What is not listed here is not read.
 //
-//   name                                   value              default            read by
+//   name                                   value              default            read by, or with
 //   block_count                            1 ..               -                  all
 //   context_length                         1 ..               -                  all
 //   embedding_length                       1 ..               -                  all
 //   feed_forward_length                    1 .. one number    -                  all but gpt-oss
-//   expert_feed_forward_length             1 .. one number    -                  gpt-oss
-//   vocab_size                             1 ..               -                  all but gpt2, without tokens
+//   vocab_size                             1 ..               -                  files without tokens
 //   attention.head_count                   1 ..               -                  all
-//   attention.head_count_kv                divides heads      head_count         all but gpt2
-//   attention.key_length                   1 ..               width / heads      all but gpt2
-//   attention.value_length                 1 ..               width / heads      all but gpt2
-//   attention.layer_norm_rms_epsilon       > 0                -                  all but gpt2
-//   attention.layer_norm_epsilon           > 0                -                  gpt2
+//   attention.head_count_kv                divides heads      head_count         all
+//   attention.key_length                   1 ..               width / heads      all
+//   attention.value_length                 1 ..               width / heads      all
+//   attention.layer_norm_rms_epsilon       > 0                -                  RMS norms
+//   attention.layer_norm_epsilon           > 0                -                  layer norms
 //   attention.sliding_window               1 ..               4096 in gemma2     gemma2 gemma3 gpt-oss
+//   attention.sliding_window               0 = none           0                  phi3
+//   attention.max_alibi_bias               0 = none           0                  mpt
+//   attention.clamp_kqv                    0 = none           0                  mpt
+//   attention.scale                        > 0                -                  granite
 //   attn_logit_softcapping                 > 0                50                 gemma2
 //   final_logit_softcapping                > 0                30                 gemma2
-//   rope.dimension_count                   even, <= key width key width          all but gpt2
-//   rope.freq_base                         > 1                10000              all but gpt2
-//   rope.scaling.type                      none linear yarn   linear             all but gpt2
-//   rope.scaling.factor                    > 0                rope.scale_linear  all but gpt2
-//   rope.scale_linear (in old files)       > 0                1                  all but gpt2
-//   rope.scaling.attn_factor               > 0                1                  all but gpt2
-//   rope.scaling.original_context_length   1 ..               context_length     those, with yarn only
-//   rope.scaling.yarn_ext_factor           0 .. 1             1                  those, with yarn only
-//   rope.scaling.yarn_attn_factor          > 0                1                  those, with yarn only
-//   rope.scaling.yarn_beta_fast            >= beta_slow       32                 those, with yarn only
-//   rope.scaling.yarn_beta_slow            > 0                1                  those, with yarn only
-//   expert_count                           0 = dense          0, - in gpt-oss    llama gpt-oss
-//   expert_used_count                      1 .. expert_count  -                  those, with experts only
+//   embedding_scale                        > 0                -                  granite
+//   residual_scale                         > 0                -                  granite
+//   logit_scale                            > 0                -                  granite command-r
+//   use_parallel_residual                  true or false      -                  gptneox
+//   rope.dimension_count                   even, <= key width key width          rotary positions
+//   rope.freq_base                         > 1                10000              rotary positions
+//   rope.scaling.type                      none linear yarn   linear             rotary positions
+//       or                                 longrope           longrope           phi3
+//   rope.scaling.factor                    > 0                rope.scale_linear  rotary positions
+//   rope.scale_linear (in old files)       > 0                1                  rotary positions
+//   rope.scaling.attn_factor               > 0                1                  rotary positions
+//   rope.scaling.original_context_length   1 ..               context_length     yarn, phi3
+//   rope.scaling.yarn_ext_factor           0 .. 1             1                  yarn
+//   rope.scaling.yarn_attn_factor          > 0                1                  yarn
+//   rope.scaling.yarn_beta_fast            >= beta_slow       32                 yarn
+//   rope.scaling.yarn_beta_slow            > 0                1                  yarn
+//   expert_count                           1 ..               -                  made of experts
+//       or                                 0 = dense          0                  llama
+//   expert_used_count                      1 .. expert_count  -                  experts
+//   expert_feed_forward_length             1 .. one number    inner / used       qwen2moe qwen3moe
+//       or                                                    -                  gpt-oss
+//   expert_shared_feed_forward_length      1 .. one number    inner              qwen2moe
 //   general.name                           text               ""                 all
 //   tokenizer.ggml.tokens                  list of text       vocab_size         all
 //
-// Counts go up to 2^31 - 1: ids, positions and sizes are int32 in a step.
+// "inner" is feed_forward_length. Counts go up to 2^31 - 1: ids, positions and sizes are int32 in a step.
 namespace plait::models {
 
 // Reads the keys of one architecture. Every method throws Error naming file, key, what was expected and what
@@ -64,6 +76,8 @@ class KeyReader {
     bool contains(std::string_view name) const;
     float positive(std::string_view name) const;  // finite and above zero
     float positive_or(std::string_view name, float fallback) const;
+    float positive_or_zero(std::string_view name) const;  // 0 when absent, and 0 is allowed
+    bool flag(std::string_view name) const;
     float fraction_or(std::string_view name, float fallback) const;  // 0 .. 1
     std::string_view text_or(std::string_view name, std::string_view fallback) const;
     std::string model_name() const;
@@ -111,11 +125,15 @@ StackSize read_stack_size(const KeyReader& keys, std::string_view inner_width = 
 // As many as the tokenizer lists, whatever else the file says; writers pad the list to the rows of the
 // embedding, which have to be as many. Files without a tokenizer say it in vocab_size.
 int64_t read_vocabulary(const KeyReader& keys);
-// As many key/value heads as query heads, which share the width evenly.
-AttentionShape read_equal_heads(const KeyReader& keys, int64_t width);
 // Grouped heads of widths of their own.
 AttentionShape read_grouped_heads(const KeyReader& keys, int64_t width);
 ir::RopeAngles read_rope(const KeyReader& keys, int64_t key_width, int64_t trained_context);
+// The same where the file has frequency divisors of its own for short and for long contexts, which
+// rope.scaling.type may call longrope: nothing else is scaled then.
+ir::RopeAngles read_rope_with_divisors(const KeyReader& keys, int64_t key_width, int64_t trained_context);
+// Inner width of each expert where it is not that of a dense network, which experts are as wide as together
+// unless the file says otherwise.
+int64_t read_expert_width(const KeyReader& keys, const ExpertCounts& experts, int64_t inner_width);
 // Nothing for a dense model.
 std::optional<ExpertCounts> read_experts(const KeyReader& keys);
 // Of an architecture that is nothing without experts.

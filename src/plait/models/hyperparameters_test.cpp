@@ -112,6 +112,24 @@ TEST(Rope, RefusesWhatItCannotTurn) {
                    "'llama.rope.scaling.original_context_length': expected a number");
 }
 
+ir::RopeAngles rope_with_divisors(const Metadata& keys) {
+    return with_keys(keys, [](const KeyReader& reader) { return read_rope_with_divisors(reader, 32, 4096); });
+}
+
+TEST(Rope, IsNotScaledBesidesItsDivisors) {
+    const ir::RopeAngles expected{
+        .dims = 24, .base = 10000.0f, .scaling = ir::RopeScaling::none, .attention_factor = 1.19f};
+    const Metadata keys{{"rope.dimension_count", int64_t{24}}, {"rope.scaling.attn_factor", 1.19f}};
+    EXPECT_EQ(rope_with_divisors(keys), expected);
+    Metadata named = keys;
+    named["rope.scaling.type"] = "longrope";
+    EXPECT_EQ(rope_with_divisors(named), expected);
+    named["rope.scaling.type"] = "linear";
+    named["rope.scaling.factor"] = 4.0f;
+    EXPECT_EQ(rope_with_divisors(named).factor, 4.0f);
+    expect_refused(rope_with_divisors, {{"rope.scaling.type", "dynamic"}}, "found 'dynamic'");
+}
+
 TEST(Heads, MayBeGroupedAndOfTheirOwnWidth) {
     const AttentionShape even = heads({{"attention.head_count", int64_t{6}}});
     EXPECT_EQ(even.kv_heads, 6);

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 
 #include "plait/base/error.h"
 #include "plait/models/list.h"
@@ -20,15 +22,56 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-struct NamedRecipe {
-    const char* name;
-    Recipe (*recipe)();
+// What the tests below must know of a key besides the type that its value in a recipe has.
+struct KeyRule {
+    const char* ending;
+    bool has_default = false;
+    bool zero_allowed = false;  // for "none"
+    bool free = false;          // no tensor contradicts another value
 };
 
-constexpr NamedRecipe kRecipes[] = {
-    {"llama", test::llama_recipe},   {"llama with experts", test::llama_moe_recipe},
-    {"gpt2", test::gpt2_recipe},     {"gemma2", test::gemma2_recipe},
-    {"gemma3", test::gemma3_recipe}, {"gpt-oss", test::gpt_oss_recipe}};
+constexpr KeyRule kKeyRules[] = {
+    {.ending = "general.name", .has_default = true},
+    {.ending = ".context_length", .free = true},
+    {.ending = ".original_context_length", .has_default = true, .free = true},
+    {.ending = ".head_count_kv", .has_default = true},
+    {.ending = ".key_length", .has_default = true},
+    {.ending = ".value_length", .has_default = true},
+    {.ending = ".sliding_window", .has_default = true, .zero_allowed = true, .free = true},
+    {.ending = ".clamp_kqv", .has_default = true, .zero_allowed = true},
+    {.ending = ".max_alibi_bias", .has_default = true, .zero_allowed = true},
+    {.ending = ".dimension_count", .has_default = true},
+    {.ending = ".attn_factor", .has_default = true},
+    {.ending = ".freq_base", .has_default = true},
+    {.ending = "softcapping", .has_default = true},
+    {.ending = "gemma3.attention.sliding_window", .free = true},
+    {.ending = "gpt-oss.attention.sliding_window", .free = true},
+    {.ending = "gemma2.attention.sliding_window", .has_default = true, .free = true},
+    {.ending = "llama.expert_count", .has_default = true, .zero_allowed = true},
+    {.ending = ".expert_used_count", .free = true},
+    {.ending = ".expert_feed_forward_length", .has_default = true},
+    {.ending = ".expert_shared_feed_forward_length", .has_default = true},
+    // With a fused projection and as many key/value heads the heads share the same features, however many.
+    {.ending = "gpt2.attention.head_count", .free = true},
+    {.ending = "gptneox.attention.head_count", .free = true},
+    {.ending = "gptneox.rope.dimension_count", .has_default = true, .free = true},
+    {.ending = "mpt.attention.head_count", .free = true},
+    // Of a dense network that these do not have.
+    {.ending = "qwen2moe.feed_forward_length", .free = true},
+    {.ending = "qwen3moe.feed_forward_length", .free = true},
+};
+
+KeyRule rule_of(std::string_view key) {
+    KeyRule rule{};
+    size_t longest = 0;
+    for (const KeyRule& candidate : kKeyRules) {
+        const std::string_view ending = candidate.ending;
+        if (!key.ends_with(ending) || ending.size() <= longest) continue;
+        rule = candidate;
+        longest = ending.size();
+    }
+    return rule;
+}
 
 // A message is one sentence: about one thing, on one line.
 void expect_sentence(const std::string& message, const std::string& subject, const std::string& problem) {
@@ -43,8 +86,65 @@ TEST(Architectures, AreSortedAndNamedOnce) {
         EXPECT_LT(std::string_view(list[i - 1].name), std::string_view(list[i].name));
 }
 
+TEST(Architectures, HaveARecipeEach) {
+    std::set<std::string> made;
+    for (const auto& [name, recipe] : test::recipes())
+        made.insert(std::get<std::string>(recipe.metadata.at("general.architecture")));
+    for (const Architecture& architecture : architectures())
+        EXPECT_TRUE(made.contains(architecture.name)) << architecture.name;
+    EXPECT_EQ(made.size(), architectures().size());
+}
+
+TEST(LoadModel, WarnsOfNothingInAWholeFile) {
+    for (const auto& [name, recipe] : test::recipes()) {
+        ::testing::internal::CaptureStderr();
+        EXPECT_EQ(refusal(recipe), "");
+        EXPECT_THAT(::testing::internal::GetCapturedStderr(), IsEmpty()) << name;
+    }
+}
+
+TEST(LoadModel, KnowsBothSetsOfFrequencyDivisors) {
+    const Recipe recipe = test::recipe_of("phi3");
+    const auto chosen = [&](int64_t context) {
+        const test::RecipeFile file(recipe);
+        const auto model = load_model(file.file(), {.context = context});
+        std::string names;
+        for (const ir::WeightSpec& weight : model->weights())
+            if (weight.name.starts_with("rope_factors")) names += weight.name;
+        return names;
+    };
+    EXPECT_EQ(chosen(32), "rope_factors_short.weight");
+    EXPECT_EQ(chosen(33), "rope_factors_long.weight");
+    EXPECT_EQ(refusal(recipe, {.context = 33}), "");
+}
+
+TEST(LoadModel, AWindowThatHoldsTheContextIsNone) {
+    const test::RecipeFile file(test::recipe_of("phi3 of short context"));  // a window of 8
+    EXPECT_EQ(load_model(file.file(), {.context = 8})->state_groups()[0].window, 0);
+    EXPECT_EQ(load_model(file.file(), {.context = 9})->state_groups()[0].window, 8);
+}
+
+TEST(LoadModel, NeedsExpertsWhereThereIsNothingElse) {
+    for (const char* name : {"olmoe", "qwen2moe", "qwen3moe"}) {
+        Recipe recipe = test::recipe_of(name);
+        recipe.metadata[std::string(name) + ".expert_count"] = int64_t{0};
+        expect_sentence(refusal(recipe), std::string(name) + ".expert_count", "expected a number from 1");
+    }
+}
+
+TEST(LoadModel, ExpertsShareTheWidthOfADenseNetwork) {
+    for (const char* name : {"qwen2moe", "qwen3moe"}) {
+        Recipe recipe = test::recipe_of(name);
+        recipe.metadata.erase(std::string(name) + ".expert_feed_forward_length");
+        expect_sentence(refusal(recipe), "blk.0.ffn_gate_exps.weight", "expected shape [5, 5, 12]");
+    }
+    Recipe recipe = test::recipe_of("qwen2moe");
+    recipe.metadata.erase("qwen2moe.expert_shared_feed_forward_length");
+    expect_sentence(refusal(recipe), "blk.0.ffn_gate_shexp.weight", "expected shape [10, 12]");
+}
+
 TEST(LoadModel, TakesEveryRecipe) {
-    for (const auto& [name, recipe] : kRecipes) EXPECT_EQ(refusal(recipe()), "") << name;
+    for (const auto& [name, recipe] : test::recipes()) EXPECT_EQ(refusal(recipe), "") << name;
 }
 
 TEST(LoadModel, SaysWhatTheFileIs) {
@@ -66,22 +166,28 @@ TEST(LoadModel, ListsTheArchitecturesItKnows) {
     Recipe recipe = test::llama_recipe();
     recipe.metadata["general.architecture"] = "lama\n";
     expect_sentence(refusal(recipe), "general.architecture",
-                    "expected one of gemma2, gemma3, gpt-oss, gpt2, llama, found 'lama\\x0a'");
+                    "expected one of command-r, gemma2, gemma3, gpt-oss, gpt2, gptneox, granite, llama, mpt, "
+                    "olmoe, phi3, qwen2, "
+                    "qwen2moe, qwen3, qwen3moe, smollm3, starcoder2, found 'lama\\x0a'");
     recipe.metadata["general.architecture"] = int64_t{1};
     expect_sentence(refusal(recipe), "general.architecture", "expected string");
     recipe.metadata.erase("general.architecture");
     expect_sentence(refusal(recipe), "general.architecture", "missing");
 }
 
+TEST(LoadModel, DoesWithoutWhatIsOptional) {
+    for (const auto& [name, whole] : test::recipes()) {
+        Recipe recipe = whole;
+        std::erase_if(recipe.tensors, [](const auto& tensor) { return tensor.optional; });
+        EXPECT_EQ(refusal(recipe), "") << name;
+    }
+}
+
 TEST(LoadModel, NeedsEveryKeyThatHasNoDefault) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const auto& [key, value] : make().metadata) {
-            const bool has_default = key == "general.name" || key.ends_with("head_count_kv") ||
-                                     key.ends_with("key_length") || key.ends_with("value_length") ||
-                                     key.ends_with("rope.freq_base") || key.ends_with("softcapping") ||
-                                     key == "gemma2.attention.sliding_window" || key == "llama.expert_count";
-            if (has_default) continue;
-            Recipe recipe = make();
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const auto& [key, value] : whole.metadata) {
+            if (rule_of(key).has_default) continue;
+            Recipe recipe = whole;
             recipe.metadata.erase(key);
             expect_sentence(refusal(recipe), key, "missing");
         }
@@ -89,13 +195,13 @@ TEST(LoadModel, NeedsEveryKeyThatHasNoDefault) {
 }
 
 TEST(LoadModel, RefusesNumbersOutOfBounds) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const auto& [key, value] : make().metadata) {
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const auto& [key, value] : whole.metadata) {
             const bool count = std::holds_alternative<int64_t>(value);
             if (!count && !std::holds_alternative<float>(value)) continue;
-            if (key == "llama.expert_count") continue;  // zero is a dense model
-            Recipe recipe = make();
+            Recipe recipe = whole;
             for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{1} << 31, INT64_MAX, INT64_MIN}) {
+                if (bad == 0 && rule_of(key).zero_allowed) continue;
                 if (count)
                     recipe.metadata[key] = bad;
                 else
@@ -111,10 +217,13 @@ TEST(LoadModel, RefusesNumbersOutOfBounds) {
 }
 
 TEST(LoadModel, RefusesValuesOfAnotherType) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const auto& [key, value] : make().metadata) {
-            Recipe recipe = make();
-            recipe.metadata[key] = true;
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const auto& [key, value] : whole.metadata) {
+            Recipe recipe = whole;
+            if (std::holds_alternative<bool>(value))
+                recipe.metadata[key] = 1.0f;
+            else
+                recipe.metadata[key] = true;
             expect_sentence(refusal(recipe), key, "expected");
             recipe.metadata[key] = std::vector<int32_t>{1, 1};  // a value by layer
             expect_sentence(refusal(recipe), key, "found array of int32");
@@ -166,14 +275,14 @@ TEST(LoadModel, RefusesFilesCutAnywhere) {
 }
 
 TEST(LoadModel, RefusesNumbersThatTensorsContradict) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const auto& [key, value] : make().metadata) {
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const auto& [key, value] : whole.metadata) {
             const int64_t* count = std::get_if<int64_t>(&value);
-            const bool free = (key.ends_with("context_length") && key != "gpt2.context_length") ||
-                              key.ends_with("expert_used_count") || key.ends_with("sliding_window") ||
-                              key == "gpt2.attention.head_count";
-            if (count == nullptr || free) continue;
-            Recipe recipe = make();
+            // A table of positions is as long as the context.
+            const bool has_table =
+                key.ends_with(".context_length") && whole.has_tensor("position_embd.weight");
+            if (count == nullptr || (rule_of(key).free && !has_table)) continue;
+            Recipe recipe = whole;
             recipe.metadata[key] = *count * 2;
             EXPECT_THAT(refusal(recipe), AllOf(HasSubstr("recipe.gguf"), HasSubstr("'")))
                 << name << ": " << key;
@@ -182,10 +291,10 @@ TEST(LoadModel, RefusesNumbersThatTensorsContradict) {
 }
 
 TEST(LoadModel, NeedsEveryTensor) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const test::RecipeTensor& tensor : make().tensors) {
-            if (tensor.name == "output.weight") continue;  // then the embedding serves both ends
-            Recipe recipe = make();
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const test::RecipeTensor& tensor : whole.tensors) {
+            if (tensor.optional) continue;
+            Recipe recipe = whole;
             recipe.erase_tensor(tensor.name);
             expect_sentence(refusal(recipe), tensor.name, "needed by architecture");
         }
@@ -193,14 +302,14 @@ TEST(LoadModel, NeedsEveryTensor) {
 }
 
 TEST(LoadModel, RefusesEveryTensorOfAnotherShape) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const test::RecipeTensor& tensor : make().tensors) {
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const test::RecipeTensor& tensor : whole.tensors) {
             for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
-                Recipe recipe = make();
+                Recipe recipe = whole;
                 ++recipe.tensor(tensor.name).shape[axis];
                 expect_sentence(refusal(recipe), tensor.name, "expected shape " + tensor.shape.text());
             }
-            Recipe recipe = make();
+            Recipe recipe = whole;
             recipe.tensor(tensor.name).shape.push_back(1);
             expect_sentence(refusal(recipe), tensor.name, "expected shape " + tensor.shape.text());
         }
@@ -208,10 +317,11 @@ TEST(LoadModel, RefusesEveryTensorOfAnotherShape) {
 }
 
 TEST(LoadModel, RefusesEveryTensorOfIntegersAndVectorsOfHalves) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const test::RecipeTensor& tensor : make().tensors) {
-            const bool vector = tensor.shape.rank() == 1 || tensor.name.ends_with(".bias");
-            Recipe recipe = make();
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const test::RecipeTensor& tensor : whole.tensors) {
+            const bool vector = tensor.shape.rank() == 1 || tensor.name.ends_with(".bias") ||
+                                tensor.name.ends_with("_norm.weight");
+            Recipe recipe = whole;
             recipe.tensor(tensor.name).type = ir::DType::I32;
             expect_sentence(refusal(recipe), tensor.name,
                             vector ? "expected F32" : "expected a weight format");

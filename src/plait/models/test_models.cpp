@@ -52,7 +52,7 @@ Recipe llama_without_ffn() {
                        {"tokenizer.ggml.tokens", tokens()}};
     recipe.add_tensor("token_embd.weight", {kVocabulary, kWidth});
     recipe.add_tensor("output_norm.weight", {kWidth});
-    recipe.add_tensor("output.weight", {kVocabulary, kWidth});
+    recipe.add_tensor("output.weight", {kVocabulary, kWidth}, true);
     for (int64_t layer = 0; layer < kLayers; ++layer) add_llama_attention(recipe, layer);
     return recipe;
 }
@@ -94,6 +94,10 @@ RecipeTensor& Recipe::tensor(std::string_view name) {
     const auto found = std::ranges::find(tensors, name, &RecipeTensor::name);
     ENSURE(found != tensors.end(), name);
     return *found;
+}
+
+bool Recipe::has_tensor(std::string_view name) const {
+    return std::ranges::find(tensors, name, &RecipeTensor::name) != tensors.end();
 }
 
 void Recipe::erase_tensor(std::string_view name) {
@@ -221,7 +225,7 @@ Recipe gpt_oss_recipe() {
     recipe.metadata["gpt-oss.expert_feed_forward_length"] = kInner;
     recipe.metadata["gpt-oss.expert_count"] = kExperts;
     recipe.metadata["gpt-oss.expert_used_count"] = int64_t{2};
-    recipe.add_tensor("output.weight", {kVocabulary, kWidth});
+    recipe.add_tensor("output.weight", {kVocabulary, kWidth}, true);
     for (int64_t layer = 0; layer < kLayers; ++layer) {
         recipe.add_tensor(block(layer, "attn_q.bias"), {6 * 4});
         recipe.add_tensor(block(layer, "attn_k.bias"), {2 * 4});

@@ -23,6 +23,7 @@ struct RecipeTensor {
     std::string name;
     ir::Shape shape;
     ir::DType type = ir::DType::F32;
+    bool optional = false;  // for the architecture
 };
 
 // What goes into a file.
@@ -31,8 +32,11 @@ struct Recipe {
     std::vector<RecipeTensor> tensors;
 
     RecipeTensor& tensor(std::string_view name);
+    bool has_tensor(std::string_view name) const;
     void erase_tensor(std::string_view name);
-    void add_tensor(std::string name, const ir::Shape& shape) { tensors.push_back({std::move(name), shape}); }
+    void add_tensor(std::string name, const ir::Shape& shape, bool optional = false) {
+        tensors.push_back({.name = std::move(name), .shape = shape, .optional = optional});
+    }
 };
 
 // 2 layers, width 12, 6 query and 2 key/value heads of 4 and 3 features, inner width 10, vocabulary 7,
@@ -49,6 +53,17 @@ Recipe gemma2_recipe();
 Recipe gemma3_recipe();
 // The same sizes with 5 experts, 2 used, and an output matrix.
 Recipe gpt_oss_recipe();
+
+struct NamedRecipe {
+    std::string name;
+    Recipe recipe;
+};
+
+// One or more for every architecture, with all that its files may have; recipes.cpp has those not named
+// above: 2 layers, width 12, 3 query and, where heads are grouped, 1 key/value head of 4
+// features (qwen3: of 6), inner width 10, 5 experts where there are any, 2 used, vocabulary 7, context 64.
+std::span<const NamedRecipe> recipes();
+Recipe recipe_of(std::string_view name);
 
 // A recipe's file, tensors all zeros.
 std::vector<std::byte> file_bytes(const Recipe& recipe);

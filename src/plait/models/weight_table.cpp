@@ -42,7 +42,7 @@ std::optional<WeightIndex> WeightTable::optional(const std::string& name, const 
                                  architecture_, found.text()));
     if (!tensor->type) refuse(name, gguf::unsupported_type(tensor->type_id));
     const ir::DType type = *tensor->type;
-    const bool vector = shape.rank() == 1 || name.ends_with(".bias");
+    const bool vector = shape.rank() == 1 || name.ends_with(".bias") || name.ends_with("_norm.weight");
     if (vector ? type != ir::DType::F32 : type == ir::DType::I32)
         refuse(name, fmt::format("expected {} by architecture {}, found {}",
                                  vector ? "F32" : "a weight format", architecture_, dtype::info(type).name));
@@ -51,6 +51,30 @@ std::optional<WeightIndex> WeightTable::optional(const std::string& name, const 
     read_[place] = true;
     weights_.push_back({name, {type, shape}, role});
     return static_cast<WeightIndex>(weights_.size() - 1);
+}
+
+std::optional<WeightIndex> WeightTable::find(const std::string& name, const ir::Shape& shape, ir::Role role,
+                                             Presence presence) {
+    switch (presence) {
+        case Presence::absent:
+            return std::nullopt;
+        case Presence::optional:
+            return optional(name, shape, role);
+        case Presence::required:
+            return require(name, shape, role);
+    }
+    ENSURE(false, "every presence is handled");
+}
+
+WeightIndex WeightTable::require_row(const std::string& name, int64_t width, ir::Role role) {
+    const WeightIndex index = require(name, {width}, role);
+    weights_[static_cast<size_t>(index)].desc.shape = {1, width};
+    return index;
+}
+
+void WeightTable::expect(const std::string& name, const ir::Shape& shape) {
+    require(name, shape, ir::Role::replicated);
+    weights_.pop_back();
 }
 
 void WeightTable::warn_of_surplus() const {

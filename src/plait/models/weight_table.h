@@ -14,9 +14,16 @@ namespace plait::models {
 // Place of a weight in Model::weights().
 using WeightIndex = int32_t;
 
+// Whether files of an architecture have a part.
+enum class Presence : uint8_t {
+    absent,    // not looked for
+    optional,  // used where a file has it
+    required,
+};
+
 // Collects the tensors that an architecture reads from a file, checking each against what the architecture
-// expects. Matrices may have any weight format; vectors (norms, factors, and biases, those of
-// experts too) are F32. Used by one thread.
+// expects. Matrices may have any weight format; vectors (norms, factors, and biases), those of
+// heads or experts stacked too, are F32. Used by one thread.
 class WeightTable {
   public:
     // `file` outlives the table.
@@ -28,6 +35,12 @@ class WeightTable {
     // type; require() also when the tensor is missing.
     WeightIndex require(const std::string& name, const ir::Shape& shape, ir::Role role);
     std::optional<WeightIndex> optional(const std::string& name, const ir::Shape& shape, ir::Role role);
+    std::optional<WeightIndex> find(const std::string& name, const ir::Shape& shape, ir::Role role,
+                                    Presence presence);
+    // A vector [width] of the file as the matrix [1, width] that it is to the computation.
+    WeightIndex require_row(const std::string& name, int64_t width, ir::Role role);
+    // A tensor that the file must have although this model makes no use of it.
+    void expect(const std::string& name, const ir::Shape& shape);
 
     // The list, once everything is read; one warning (through the log) names tensors that nobody asked for.
     std::vector<ir::WeightSpec> finish() &&;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "plait/base/ensure.h"
+#include "plait/base/error.h"
 
 namespace plait::ir {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 constexpr const char* kAdd = "add";
 constexpr const char* kScale = "scale";
 constexpr const char* kSoftCap = "soft_cap";
+constexpr const char* kClamp = "clamp";
 constexpr const char* kActivate = "activate";
 constexpr const char* kGatedActivate = "gated_activate";
 constexpr const char* kClampedSwiglu = "clamped_swiglu";
@@ -42,6 +45,12 @@ std::vector<TensorDesc> infer_scale(const Scale&, std::span<const TensorDesc> in
 std::vector<TensorDesc> infer_soft_cap(const SoftCap& op, std::span<const TensorDesc> inputs) {
     ENSURE(op.cap > 0.0f, "a soft cap above 0");
     return infer_unary(kSoftCap, inputs);
+}
+
+std::vector<TensorDesc> infer_clamp(const Clamp& op, std::span<const TensorDesc> inputs) {
+    if (!(op.limit > 0.0f))
+        throw Error(fmt::format("{}: expected a limit above 0, found {}", kClamp, op.limit));
+    return infer_unary(kClamp, inputs);
 }
 
 std::vector<TensorDesc> infer_activate(const Activate&, std::span<const TensorDesc> inputs) {
@@ -94,6 +103,10 @@ void soft_cap(const SoftCap& op, const Call& call) {
     map(call, [&](float x) { return op.cap * std::tanh(x / op.cap); });
 }
 
+void clamp(const Clamp& op, const Call& call) {
+    map(call, [&](float x) { return std::clamp(x, -op.limit, op.limit); });
+}
+
 void activate_all(const Activate& op, const Call& call) {
     map(call, [&](float x) { return activate(op.activation, x); });
 }
@@ -126,7 +139,27 @@ float gelu_tanh(float x) {
     return 0.5f * x * (1.0f + std::tanh(kSqrt2OverPi * (x + 0.044715f * x * x * x)));
 }
 
+// erfc keeps the digits that 1 + erf loses for x far below 0.
+float gelu_erf(float x) {
+    constexpr float kSqrtHalf = std::numbers::sqrt2_v<float> / 2;
+    return 0.5f * x * std::erfc(-kSqrtHalf * x);
+}
+
 }  // namespace
+
+const char* activation_name(Activation activation) {
+    switch (activation) {
+        case Activation::silu:
+            return "silu";
+        case Activation::gelu_tanh:
+            return "gelu_tanh";
+        case Activation::gelu_erf:
+            return "gelu_erf";
+        case Activation::sigmoid:
+            return "sigmoid";
+    }
+    ENSURE(false, "every activation has a name");
+}
 
 float activate(Activation activation, float x) {
     switch (activation) {
@@ -134,6 +167,10 @@ float activate(Activation activation, float x) {
             return silu(x);
         case Activation::gelu_tanh:
             return gelu_tanh(x);
+        case Activation::gelu_erf:
+            return gelu_erf(x);
+        case Activation::sigmoid:
+            return 1.0f / (1.0f + std::exp(-x));
     }
     ENSURE(false, "every activation has a function");
 }
@@ -152,6 +189,11 @@ const Descriptor<Scale>& Scale::descriptor() {
 const Descriptor<SoftCap>& SoftCap::descriptor() {
     static const Descriptor<SoftCap> descriptor{
         .name = kSoftCap, .infer = infer_soft_cap, .reference = soft_cap};
+    return descriptor;
+}
+
+const Descriptor<Clamp>& Clamp::descriptor() {
+    static const Descriptor<Clamp> descriptor{.name = kClamp, .infer = infer_clamp, .reference = clamp};
     return descriptor;
 }
 

@@ -24,9 +24,18 @@ struct SoftCap {
     static const Descriptor<SoftCap>& descriptor();
 };
 
+// x, or the nearer end of [-limit, limit]: F32 -> F32 like x. limit > 0.
+struct Clamp {
+    float limit = 0.0f;
+    bool operator==(const Clamp&) const = default;
+    static const Descriptor<Clamp>& descriptor();
+};
+
 enum class Activation : uint8_t {
     silu,       // x / (1 + exp(-x))
     gelu_tanh,  // x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), Hendrycks and Gimpel 2016
+    gelu_erf,   // x/2 * (1 + erf(x / sqrt(2))), what gelu_tanh approximates
+    sigmoid,    // 1 / (1 + exp(-x))
 };
 
 // activation(x): F32 -> F32 like x.
@@ -52,7 +61,11 @@ struct ClampedSwiglu {
     static const Descriptor<ClampedSwiglu>& descriptor();
 };
 
-// The reference's activation function, in F32 with the C library's exp and tanh.
+// The reference's activation function, in F32 with the C library's exp, tanh and erfc.
 float activate(Activation activation, float x);
+const char* activation_name(Activation activation);
+
+inline constexpr Activation kActivations[] = {Activation::silu, Activation::gelu_tanh, Activation::gelu_erf,
+                                              Activation::sigmoid};
 
 }  // namespace plait::ir

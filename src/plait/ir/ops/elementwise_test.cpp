@@ -15,11 +15,18 @@ namespace {
 TensorDesc rows_of(Shape shape, DType type = DType::F32) { return {type, shape, Rows::tokens}; }
 
 double exact(Activation activation, double x) {
-    if (activation == Activation::silu) return x / (1 + std::exp(-x));
-    return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    switch (activation) {
+        case Activation::silu:
+            return x / (1 + std::exp(-x));
+        case Activation::gelu_tanh:
+            return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+        case Activation::gelu_erf:
+            return x / 2 * (1 + std::erf(x / std::sqrt(2)));
+        case Activation::sigmoid:
+            return 1 / (1 + std::exp(-x));
+    }
+    return 0;
 }
-
-constexpr Activation kActivations[] = {Activation::silu, Activation::gelu_tanh};
 
 TEST(Activate, MatchesItsFormula) {
     for (Activation activation : kActivations) {
@@ -30,8 +37,9 @@ TEST(Activate, MatchesItsFormula) {
 
 TEST(Activate, StaysFiniteFarOut) {
     for (Activation activation : kActivations) {
-        EXPECT_EQ(activate(activation, 0.0f), 0.0f);
-        EXPECT_EQ(activate(activation, 200.0f), 200.0f);
+        const bool gate = activation == Activation::sigmoid;
+        EXPECT_EQ(activate(activation, 0.0f), gate ? 0.5f : 0.0f);
+        EXPECT_EQ(activate(activation, 200.0f), gate ? 1.0f : 200.0f);
         EXPECT_EQ(activate(activation, -200.0f), 0.0f);
     }
 }
@@ -113,11 +121,21 @@ TEST(ClampedSwiglu, ClampsGateAboveAndUpOnBothSides) {
     }
 }
 
+TEST(Clamp, StopsAtBothEnds) {
+    const TestTensor x =
+        make_tensor(rows_of({2, 5}), std::vector<float>{-3, -1.5f, 0, 1.5f, 1.25f, 7, -2, 1, 1e9f, -1e9f});
+    const TestStep step(simple_spec(2, 2));
+    const auto outputs = run_reference(Clamp{1.5f}, std::vector{x}, step);
+    EXPECT_THAT(values_of(outputs[0]),
+                testing::ElementsAre(-1.5f, -1.5f, 0, 1.5f, 1.25f, 1.5f, -1.5f, 1, 1.5f, -1.5f));
+}
+
 TEST(Elementwise, DoesNothingInAnEmptyStep) {
     const TestTensor x = make_poisoned(rows_of({3, 5}));
     const TestStep step(simple_spec(3, 0));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Add{}, std::vector{x, x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Scale{}, std::vector{x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Clamp{1.0f}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Activate{}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(GatedActivate{}, std::vector{x, x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(SoftCap{}, std::vector{x}, step)[0], step));
@@ -133,6 +151,8 @@ TEST(Elementwise, SaysWhatDoesNotFit) {
     EXPECT_EQ(refusal(Add{}, {x, {DType::F16, {5}}}),
               "add: expected b like a, F32[3, 5], or as F32 [5], found F16[5]");
     EXPECT_EQ(refusal(Scale{}, {rows_of({5})}), "scale: expected x as F32 [rows, ..., n], found F32[5]");
+    EXPECT_EQ(refusal(Clamp{0.0f}, {x}), "clamp: expected a limit above 0, found 0");
+    EXPECT_EQ(refusal(Clamp{1.0f}, {rows_of({5})}), "clamp: expected x as F32 [rows, ..., n], found F32[5]");
     EXPECT_EQ(refusal(Scale{}, {x, x}), "scale: expected 1 operands, found 2");
     EXPECT_EQ(refusal(Activate{}, {rows_of({3, 5}, DType::F16)}),
               "activate: expected x as F32 [rows, ..., n], found F16[3, 5]");

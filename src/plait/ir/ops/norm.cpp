@@ -17,8 +17,11 @@ void expect_x(const char* op, const TensorDesc& x) {
 
 void expect_parameter(const char* op, const char* name, const TensorDesc& parameter, const TensorDesc& x) {
     const int64_t n = x.shape.last();
-    expect_shape(parameter.type == DType::F32 && parameter.shape == Shape{n}, op,
-                 fmt::format("{} as F32 [{}], the innermost extent of x", name, n), parameter);
+    const bool by_head = x.shape.rank() == 3 && parameter.shape == Shape{x.shape[1], n};
+    expect_shape(
+        parameter.type == DType::F32 && (parameter.shape == Shape{n} || by_head), op,
+        fmt::format("{} as F32 [{}], the innermost extent of x, or a row of it for each head", name, n),
+        parameter);
 }
 
 std::vector<TensorDesc> infer_rms_norm(const RmsNorm&, std::span<const TensorDesc> inputs) {
@@ -29,10 +32,10 @@ std::vector<TensorDesc> infer_rms_norm(const RmsNorm&, std::span<const TensorDes
 }
 
 std::vector<TensorDesc> infer_layer_norm(const LayerNorm&, std::span<const TensorDesc> inputs) {
-    expect_input_count(kLayerNorm, inputs, 3, 3);
+    expect_input_count(kLayerNorm, inputs, 2, 3);
     expect_x(kLayerNorm, inputs[0]);
     expect_parameter(kLayerNorm, "w", inputs[1], inputs[0]);
-    expect_parameter(kLayerNorm, "b", inputs[2], inputs[0]);
+    if (inputs.size() == 3) expect_parameter(kLayerNorm, "b", inputs[2], inputs[0]);
     return {inputs[0]};
 }
 
@@ -49,11 +52,16 @@ double mean_square(const float* x, int64_t n, double center) {
     return sum / static_cast<double>(n);
 }
 
+// The parameter's row for a row of x: heads take turns.
+const float* parameter_row(const Operand& parameter, int64_t row) {
+    return parameter.as<float>() + row % parameter.desc.row_count() * parameter.desc.shape.last();
+}
+
 void rms_norm(const RmsNorm& op, const Call& call) {
     const int64_t n = call.inputs[0].desc.shape.last();
-    const auto* w = call.inputs[1].as<float>();
     for (int64_t row = 0; row < call.inner_rows(call.inputs[0]); ++row) {
         const float* x = call.inputs[0].as<float>() + row * n;
+        const float* w = parameter_row(call.inputs[1], row);
         float* y = call.outputs[0].as<float>() + row * n;
         const auto scale = static_cast<float>(1.0 / std::sqrt(mean_square(x, n, 0.0) + op.epsilon));
         for (int64_t i = 0; i < n; ++i) y[i] = x[i] * scale * w[i];
@@ -62,14 +70,17 @@ void rms_norm(const RmsNorm& op, const Call& call) {
 
 void layer_norm(const LayerNorm& op, const Call& call) {
     const int64_t n = call.inputs[0].desc.shape.last();
-    const auto* w = call.inputs[1].as<float>();
-    const auto* b = call.inputs[2].as<float>();
     for (int64_t row = 0; row < call.inner_rows(call.inputs[0]); ++row) {
         const float* x = call.inputs[0].as<float>() + row * n;
+        const float* w = parameter_row(call.inputs[1], row);
+        const float* b = call.inputs.size() == 3 ? parameter_row(call.inputs[2], row) : nullptr;
         float* y = call.outputs[0].as<float>() + row * n;
         const double center = mean(x, n);
         const double scale = 1.0 / std::sqrt(mean_square(x, n, center) + op.epsilon);
-        for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>((x[i] - center) * scale) * w[i] + b[i];
+        for (int64_t i = 0; i < n; ++i) {
+            const float scaled = static_cast<float>((x[i] - center) * scale) * w[i];
+            y[i] = b == nullptr ? scaled : scaled + b[i];
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 namespace plait::ir {
 
 // y = x / sqrt(mean(x^2) + epsilon) * w over the innermost axis (Zhang and Sennrich 2019).
-// (x F32 [rows, ..., n], w F32 [n]) -> F32 like x.
+// (x F32 [rows, ..., n], w F32 [n]) -> F32 like x. With x [rows, heads, n], w may be [heads, n].
 struct RmsNorm {
     float epsilon = 0;
     bool operator==(const RmsNorm&) const = default;
@@ -13,7 +13,8 @@ struct RmsNorm {
 };
 
 // y = (x - mean(x)) / sqrt(var(x) + epsilon) * w + b over the innermost axis (Ba et al. 2016).
-// (x F32 [rows, ..., n], w F32 [n], b F32 [n]) -> F32 like x.
+// (x F32 [rows, ..., n], w F32 [n], optional b F32 [n]) -> F32 like x. With x [rows, heads, n], w and b may
+// be [heads, n].
 struct LayerNorm {
     float epsilon = 0;
     bool operator==(const LayerNorm&) const = default;

@@ -86,6 +86,44 @@ TEST(LayerNorm, GivesTheBiasForARowOfEqualValues) {
     EXPECT_EQ(values_of(outputs[0]), values_of(b));
 }
 
+TEST(LayerNorm, AddsNothingWithoutABias) {
+    const TestTensor x = make_tensor(rows_of({3, 7}), 1);
+    const TestTensor w = make_tensor({DType::F32, {7}}, 2);
+    const TestTensor none = make_tensor({DType::F32, {7}}, std::vector<float>(7, 0.0f));
+    const TestStep step(simple_spec(3, 3));
+    EXPECT_EQ(values_of(run_reference(LayerNorm{1e-5f}, std::vector{x, w}, step)[0]),
+              values_of(run_reference(LayerNorm{1e-5f}, std::vector{x, w, none}, step)[0]));
+}
+
+// With a row of weights for each head, head h is what a norm with row h alone makes of it.
+TEST(Norms, HeadsMayHaveWeightsOfTheirOwn) {
+    constexpr size_t kHeads = 3, kWidth = 5;
+    const TestTensor x = make_tensor(rows_of({2, kHeads, kWidth}), 1);
+    const TestTensor w = make_tensor({DType::F32, {kHeads, kWidth}}, 2);
+    const TestTensor b = make_tensor({DType::F32, {kHeads, kWidth}}, 3);
+    const TestStep step(simple_spec(2, 2));
+    const auto rms = values_of(run_reference(RmsNorm{1e-5f}, std::vector{x, w}, step)[0]);
+    const auto layer = values_of(run_reference(LayerNorm{1e-5f}, std::vector{x, w, b}, step)[0]);
+    const auto row = [](const TestTensor& tensor, size_t head) {
+        const std::vector<float> all = values_of(tensor);
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(head * kWidth);
+        return make_tensor({DType::F32, {kWidth}}, std::vector<float>(begin, begin + kWidth));
+    };
+    for (size_t head = 0; head < kHeads; ++head) {
+        const auto rms_alone =
+            values_of(run_reference(RmsNorm{1e-5f}, std::vector{x, row(w, head)}, step)[0]);
+        const auto layer_alone =
+            values_of(run_reference(LayerNorm{1e-5f}, std::vector{x, row(w, head), row(b, head)}, step)[0]);
+        for (size_t token = 0; token < 2; ++token) {
+            for (size_t i = 0; i < kWidth; ++i) {
+                const size_t at = (token * kHeads + head) * kWidth + i;
+                EXPECT_EQ(rms[at], rms_alone[at]);
+                EXPECT_EQ(layer[at], layer_alone[at]);
+            }
+        }
+    }
+}
+
 TEST(Norms, DoNothingInAnEmptyStep) {
     const TestTensor x = make_poisoned(rows_of({2, 4}));
     const TestTensor w = make_tensor({DType::F32, {4}}, 2);
@@ -100,13 +138,20 @@ TEST(Norms, SayWhatDoesNotFit) {
     EXPECT_EQ(refusal(RmsNorm{}, {x}), "rms_norm: expected 2 operands, found 1");
     EXPECT_EQ(refusal(RmsNorm{}, {w, w}), "rms_norm: expected x as F32 [rows, ..., n], found F32[4]");
     EXPECT_EQ(refusal(RmsNorm{}, {x, {DType::F16, {4}}}),
-              "rms_norm: expected w as F32 [4], the innermost extent of x, found F16[4]");
-    EXPECT_EQ(refusal(LayerNorm{}, {x, w}), "layer_norm: expected 3 operands, found 2");
+              "rms_norm: expected w as F32 [4], the innermost extent of x, or a row of it for each head, "
+              "found F16[4]");
+    EXPECT_EQ(refusal(LayerNorm{}, {x}), "layer_norm: expected 2 to 3 operands, found 1");
     EXPECT_EQ(refusal(LayerNorm{}, {{DType::F16, {2, 4}}, w, w}),
               "layer_norm: expected x as F32 [rows, ..., n], found F16[2, 4]");
     EXPECT_EQ(refusal(LayerNorm{}, {x, w, {DType::F32, {5}}}),
-              "layer_norm: expected b as F32 [4], the innermost extent of x, found F32[5]");
+              "layer_norm: expected b as F32 [4], the innermost extent of x, or a row of it for each head, "
+              "found F32[5]");
     EXPECT_EQ(op_infer(LayerNorm{}, std::vector{x, w, w}), std::vector{x});
+    EXPECT_EQ(op_infer(LayerNorm{}, std::vector{x, w}), std::vector{x});
+    const TensorDesc heads = rows_of({2, 3, 4});
+    EXPECT_EQ(op_infer(RmsNorm{}, std::vector{heads, {DType::F32, {3, 4}}}), std::vector{heads});
+    EXPECT_THAT(refusal(RmsNorm{}, {heads, {DType::F32, {2, 4}}}), testing::HasSubstr("found F32[2, 4]"));
+    EXPECT_THAT(refusal(LayerNorm{}, {x, {DType::F32, {2, 4}}}), testing::HasSubstr("found F32[2, 4]"));
 }
 
 }  // namespace

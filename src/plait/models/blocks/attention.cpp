@@ -106,7 +106,9 @@ QueryKeyValue project(Builder& builder, const SeparateProjections& projections, 
 
 QueryKeyValue project(Builder& builder, const FusedProjection& projection, int64_t layer,
                       const AttentionShape& shape, ir::ValueId x) {
-    const ir::ValueId all = linear(builder, projection.all, x);
+    ir::ValueId all = linear(builder, projection.all, x);
+    if (projection.clamp > 0.0f)
+        all = builder.add(ir::Clamp{.limit = projection.clamp}, layer_name(layer, "attn_qkv_clamped"), {all});
     const auto slice = [&](const char* part, int64_t begin, int64_t extent) {
         return builder.add(ir::Slice{.begin = begin, .extent = extent}, layer_name(layer, part), {all});
     };

@@ -28,6 +28,7 @@ struct SeparateProjections {
 // One whose rows are [Q | K | V]: tensor attn_qkv.
 struct FusedProjection {
     Linear all;
+    float clamp = 0;  // results are kept within +-clamp; 0: as they are
 };
 
 SeparateProjections declare_separate_projections(WeightTable& table, int64_t layer, int64_t width,
@@ -48,12 +49,13 @@ struct Rotation {
     ir::RopePairs pairs = ir::RopePairs::adjacent;
 };
 
-// Norms of every query and key head by itself: tensors attn_q_norm and attn_k_norm [key width].
+// Norms of queries and keys, by head or over all heads: tensors attn_q_norm and attn_k_norm.
 struct HeadNorms {
-    RmsNormLayer query;
-    RmsNormLayer key;
+    Norm query;
+    Norm key;
 };
 
+// Of every head by itself, all with the same weights [key width].
 HeadNorms declare_head_norms(WeightTable& table, int64_t layer, const AttentionShape& shape, float epsilon);
 
 // What attention in one layer is besides its inputs. Its cache and window are the layer's part of the model's
@@ -61,7 +63,7 @@ HeadNorms declare_head_norms(WeightTable& table, int64_t layer, const AttentionS
 struct AttentionSpec {
     int64_t layer = 0;
     AttentionShape shape;
-    std::optional<HeadNorms> norms;  // before the rotation
+    std::optional<HeadNorms> norms;  // of every head, before the rotation
     std::optional<Rotation> rotation;
     std::optional<float> scale;  // of the scores; none: 1 / sqrt(key width)
     float soft_cap = 0.0f;       // of the scores; 0: none

@@ -3,48 +3,76 @@
 namespace plait::models {
 namespace {
 
-Linear declare_inward(WeightTable& table, int64_t layer, const char* part, const FfnShape& shape, Bias bias) {
-    return declare_linear(
-        table, layer_name(layer, part),
-        {.out = shape.inner_width, .in = shape.width, .role = ir::Role::ffn_up, .bias = bias});
+std::string part_name(int64_t layer, const char* part, const FfnSpec& spec) {
+    return layer_name(layer, std::string(part) + spec.suffix);
 }
 
-Linear declare_down(WeightTable& table, int64_t layer, const FfnShape& shape, Bias bias) {
+Linear declare_inward(WeightTable& table, int64_t layer, const char* part, const FfnSpec& spec) {
     return declare_linear(
-        table, layer_name(layer, "ffn_down"),
-        {.out = shape.width, .in = shape.inner_width, .role = ir::Role::ffn_down, .bias = bias});
+        table, part_name(layer, part, spec),
+        {.out = spec.shape.inner_width, .in = spec.shape.width, .role = ir::Role::ffn_up, .bias = spec.bias});
+}
+
+Linear declare_down(WeightTable& table, int64_t layer, const FfnSpec& spec) {
+    return declare_linear(table, part_name(layer, "ffn_down", spec),
+                          {.out = spec.shape.width,
+                           .in = spec.shape.inner_width,
+                           .role = ir::Role::ffn_down,
+                           .bias = spec.bias});
 }
 
 }  // namespace
 
-GatedFfn declare_gated_ffn(WeightTable& table, int64_t layer, const FfnShape& shape,
-                           ir::Activation activation) {
-    return {.layer = layer,
-            .activation = activation,
-            .gate = declare_inward(table, layer, "ffn_gate", shape, Bias::optional),
-            .up = declare_inward(table, layer, "ffn_up", shape, Bias::optional),
-            .down = declare_down(table, layer, shape, Bias::optional)};
+GatedFfn declare_gated_ffn(WeightTable& table, int64_t layer, const FfnSpec& spec) {
+    return {.gate = declare_inward(table, layer, "ffn_gate", spec),
+            .up = declare_inward(table, layer, "ffn_up", spec),
+            .down = declare_down(table, layer, spec),
+            .activation = spec.activation,
+            .node = part_name(layer, "ffn_activation", spec)};
 }
 
-PlainFfn declare_plain_ffn(WeightTable& table, int64_t layer, const FfnShape& shape) {
+FusedGatedFfn declare_fused_gated_ffn(WeightTable& table, int64_t layer, const FfnSpec& spec) {
     return {.layer = layer,
-            .up = declare_inward(table, layer, "ffn_up", shape, Bias::required),
-            .down = declare_down(table, layer, shape, Bias::required)};
+            .inner_width = spec.shape.inner_width,
+            .gate_up = declare_linear(table, part_name(layer, "ffn_up", spec),
+                                      {.out = 2 * spec.shape.inner_width,
+                                       .in = spec.shape.width,
+                                       .role = ir::Role::fused_gate_up,
+                                       .bias = spec.bias}),
+            .down = declare_down(table, layer, spec),
+            .activation = spec.activation};
+}
+
+PlainFfn declare_plain_ffn(WeightTable& table, int64_t layer, const FfnSpec& spec) {
+    return {.up = declare_inward(table, layer, "ffn_up", spec),
+            .down = declare_down(table, layer, spec),
+            .activation = spec.activation,
+            .node = part_name(layer, "ffn_activation", spec)};
 }
 
 ir::ValueId feed_forward(Builder& builder, const GatedFfn& ffn, ir::ValueId x) {
     const ir::ValueId gate = linear(builder, ffn.gate, x);
     const ir::ValueId up = linear(builder, ffn.up, x);
-    const ir::ValueId inner = builder.add(ir::GatedActivate{.activation = ffn.activation},
-                                          layer_name(ffn.layer, "ffn_activation"), {gate, up});
-    return linear(builder, ffn.down, inner);
+    return linear(builder, ffn.down,
+                  builder.add(ir::GatedActivate{.activation = ffn.activation}, ffn.node, {gate, up}));
+}
+
+ir::ValueId feed_forward(Builder& builder, const FusedGatedFfn& ffn, ir::ValueId x) {
+    const ir::ValueId both = linear(builder, ffn.gate_up, x);
+    const auto half = [&](const char* name, int64_t begin) {
+        return builder.add(ir::Slice{.begin = begin, .extent = ffn.inner_width}, layer_name(ffn.layer, name),
+                           {both});
+    };
+    const ir::ValueId gate = half("ffn_gate_half", 0);
+    const ir::ValueId up = half("ffn_up_half", ffn.inner_width);
+    return linear(builder, ffn.down,
+                  builder.add(ir::GatedActivate{.activation = ffn.activation},
+                              layer_name(ffn.layer, "ffn_activation"), {gate, up}));
 }
 
 ir::ValueId feed_forward(Builder& builder, const PlainFfn& ffn, ir::ValueId x) {
     const ir::ValueId up = linear(builder, ffn.up, x);
-    const ir::ValueId inner = builder.add(ir::Activate{.activation = ir::Activation::gelu_tanh},
-                                          layer_name(ffn.layer, "ffn_activation"), {up});
-    return linear(builder, ffn.down, inner);
+    return linear(builder, ffn.down, builder.add(ir::Activate{.activation = ffn.activation}, ffn.node, {up}));
 }
 
 }  // namespace plait::models

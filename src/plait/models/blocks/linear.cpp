@@ -10,11 +10,7 @@ ir::Role bias_role(ir::Role matrix) {
 
 Linear declare_linear(WeightTable& table, const std::string& stem, const LinearSpec& spec) {
     Linear layer{.weight = table.require(stem + ".weight", {spec.out, spec.in}, spec.role)};
-    const std::string bias = stem + ".bias";
-    if (spec.bias == Bias::required)
-        layer.bias = table.require(bias, {spec.out}, bias_role(spec.role));
-    else
-        layer.bias = table.optional(bias, {spec.out}, bias_role(spec.role));
+    layer.bias = table.find(stem + ".bias", {spec.out}, bias_role(spec.role), spec.bias);
     return layer;
 }
 

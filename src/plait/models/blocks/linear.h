@@ -14,7 +14,7 @@ struct Linear {
     std::optional<WeightIndex> bias;
 };
 
-enum class Bias : uint8_t { optional, required };
+using Bias = Presence;  // of the vector
 
 struct LinearSpec {
     int64_t out = 0;

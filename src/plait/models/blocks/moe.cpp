@@ -7,10 +7,7 @@ ExpertLinear declare_expert_linear(WeightTable& table, const std::string& stem, 
                                    int64_t experts) {
     ExpertLinear linear{.weight = table.require(stem + ".weight", {experts, spec.out, spec.in}, spec.role)};
     const ir::Shape shape{experts, spec.out};
-    if (spec.bias == Bias::required)
-        linear.bias = table.require(stem + ".bias", shape, bias_role(spec.role));
-    else
-        linear.bias = table.optional(stem + ".bias", shape, bias_role(spec.role));
+    linear.bias = table.find(stem + ".bias", shape, bias_role(spec.role), spec.bias);
     return linear;
 }
 
@@ -20,6 +17,28 @@ ir::ValueId expert_linear(Builder& builder, const ExpertLinear& linear, ir::Valu
     if (!linear.bias) return product;
     return builder.add(ir::AddExpertBias{}, builder.node_name(*linear.bias),
                        {product, builder.weight(*linear.bias), ids});
+}
+
+std::optional<SharedExpert> declare_shared(WeightTable& table, int64_t layer, const MoeSpec& spec) {
+    if (spec.shared_width == 0) return std::nullopt;
+    const int64_t width = spec.shape.width;
+    return SharedExpert{
+        .layer = layer,
+        .gate =
+            table.require_row(layer_name(layer, "ffn_gate_inp_shexp.weight"), width, ir::Role::replicated),
+        .ffn = declare_gated_ffn(
+            table, layer, {.shape = {.width = width, .inner_width = spec.shared_width}, .suffix = "_shexp"})};
+}
+
+// sigmoid(gate . x) * ffn(x): a weighted sum of one.
+ir::ValueId feed_forward(Builder& builder, const SharedExpert& expert, ir::ValueId x) {
+    const ir::ValueId logit = linear(builder, {.weight = expert.gate}, x);
+    const ir::ValueId weight = builder.add(ir::Activate{.activation = ir::Activation::sigmoid},
+                                           layer_name(expert.layer, "ffn_gate_shexp_weight"), {logit});
+    const ir::ValueId y = feed_forward(builder, expert.ffn, x);
+    const ir::ValueId alone =
+        builder.add(ir::SplitHeads{.heads = 1}, layer_name(expert.layer, "ffn_shexp"), {y});
+    return builder.add(ir::WeightedSum{}, layer_name(expert.layer, "ffn_shexp_sum"), {alone, weight});
 }
 
 }  // namespace
@@ -38,7 +57,8 @@ MoeFfn declare_moe_ffn(WeightTable& table, int64_t layer, const MoeSpec& spec) {
                                      {.out = experts, .in = width, .bias = spec.bias}),
             .gate = declare("ffn_gate_exps", inner_width, width, ir::Role::expert_up),
             .up = declare("ffn_up_exps", inner_width, width, ir::Role::expert_up),
-            .down = declare("ffn_down_exps", width, inner_width, ir::Role::expert_down)};
+            .down = declare("ffn_down_exps", width, inner_width, ir::Role::expert_down),
+            .shared = declare_shared(table, layer, spec)};
 }
 
 ir::ValueId feed_forward(Builder& builder, const MoeFfn& ffn, ir::ValueId x) {
@@ -51,7 +71,10 @@ ir::ValueId feed_forward(Builder& builder, const MoeFfn& ffn, ir::ValueId x) {
     const ir::ValueId up = expert_linear(builder, ffn.up, x, ids);
     const ir::ValueId inner = builder.add(ffn.gating, layer_name(ffn.layer, "ffn_activation"), {gate, up});
     const ir::ValueId down = expert_linear(builder, ffn.down, inner, ids);
-    return builder.add(ir::WeightedSum{}, layer_name(ffn.layer, "ffn_sum"), {down, weights});
+    const ir::ValueId sum = builder.add(ir::WeightedSum{}, layer_name(ffn.layer, "ffn_sum"), {down, weights});
+    if (!ffn.shared) return sum;
+    return builder.add(ir::Add{}, layer_name(ffn.layer, "ffn_out"),
+                       {sum, feed_forward(builder, *ffn.shared, x)});
 }
 
 }  // namespace plait::models

@@ -14,6 +14,14 @@ struct ExpertLinear {
     std::optional<WeightIndex> bias;  // [experts, out]
 };
 
+// A gated network that every token passes, weighed by the sigmoid of a product with the token: tensors
+// ffn_gate_inp_shexp [width], ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp (Qwen Team 2024).
+struct SharedExpert {
+    int64_t layer = 0;
+    WeightIndex gate = 0;
+    GatedFfn ffn;
+};
+
 // A mixture of gated feed-forward networks (Shazeer et al. 2017): a router picks a few for each token, whose
 // results are added up with the router's weights. Tensors ffn_gate_inp (the router) and ffn_gate_exps,
 // ffn_up_exps, ffn_down_exps, each all experts stacked. F32 [tokens, width] -> the same.
@@ -25,6 +33,7 @@ struct MoeFfn {
     ExpertLinear gate;
     ExpertLinear up;
     ExpertLinear down;
+    std::optional<SharedExpert> shared;
 };
 
 // What there is to choose from and how: softmax over all experts, then the best; renormalised to a sum of one
@@ -33,6 +42,7 @@ struct MoeSpec {
     FfnShape shape;  // of each expert
     ExpertCounts experts;
     bool renormalise = true;
+    int64_t shared_width = 0;  // inner width of an expert that every token passes; 0: there is none
     ir::Op gating = ir::GatedActivate{.activation = ir::Activation::silu};  // of (gate, up)
     Bias bias = Bias::optional;  // of the router and of each expert's matrices
 };

@@ -1,5 +1,9 @@
 #include "plait/models/blocks/norm.h"
 
+#include <utility>
+
+#include "plait/base/ensure.h"
+
 namespace plait::models {
 
 RmsNormLayer declare_rms_norm(WeightTable& table, const std::string& stem, const NormSpec& spec) {
@@ -7,10 +11,18 @@ RmsNormLayer declare_rms_norm(WeightTable& table, const std::string& stem, const
             .epsilon = spec.epsilon};
 }
 
-LayerNormLayer declare_layer_norm(WeightTable& table, const std::string& stem, const NormSpec& spec) {
-    return {.weight = table.require(stem + ".weight", {spec.width}, ir::Role::replicated),
-            .bias = table.require(stem + ".bias", {spec.width}, ir::Role::replicated),
-            .epsilon = spec.epsilon};
+Norm declare_norm(WeightTable& table, const std::string& stem, const NormForm& form,
+                  const NormWeightSpec& spec) {
+    const WeightIndex weight = table.require(stem + ".weight", spec.shape, spec.role);
+    switch (form.kind) {
+        case NormKind::rms:
+            return RmsNormLayer{.weight = weight, .epsilon = spec.epsilon};
+        case NormKind::layer:
+            return LayerNormLayer{.weight = weight,
+                                  .bias = table.find(stem + ".bias", spec.shape, spec.role, form.bias),
+                                  .epsilon = spec.epsilon};
+    }
+    ENSURE(false, "every kind of norm is declared");
 }
 
 ir::ValueId norm(Builder& builder, const RmsNormLayer& layer, ir::ValueId x) {
@@ -19,8 +31,14 @@ ir::ValueId norm(Builder& builder, const RmsNormLayer& layer, ir::ValueId x) {
 }
 
 ir::ValueId norm(Builder& builder, const LayerNormLayer& layer, ir::ValueId x) {
+    std::vector<ir::ValueId> inputs{x, builder.weight(layer.weight)};
+    if (layer.bias) inputs.push_back(builder.weight(*layer.bias));
     return builder.add(ir::LayerNorm{.epsilon = layer.epsilon}, builder.node_name(layer.weight),
-                       {x, builder.weight(layer.weight), builder.weight(layer.bias)});
+                       std::move(inputs));
+}
+
+ir::ValueId norm(Builder& builder, const Norm& layer, ir::ValueId x) {
+    return std::visit([&](const auto& kind) { return norm(builder, kind, x); }, layer);
 }
 
 }  // namespace plait::models

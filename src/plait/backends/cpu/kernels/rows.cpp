@@ -29,15 +29,21 @@ float* out_row(const KernelCall& call, int64_t row) {
     return call.out().as<float>() + row * row_width(call.out());
 }
 
+// A norm's parameter for a row of x: one for all rows, or heads take turns.
+const float* parameter_row(const KernelCall& call, size_t input, int64_t row) {
+    return in_row(call, input, row % call.in(input).desc.row_count());
+}
+
 template <class Norm>
 void run_norm(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     constexpr bool kLayer = std::is_same_v<Norm, ir::LayerNorm>;
-    const simd::NormArgs args{.x = in_row(call, 0, item),
-                              .weight = call.in(1).as<float>(),
-                              .bias = kLayer ? call.in(2).as<float>() : nullptr,
-                              .out = out_row(call, item),
-                              .n = row_width(call.in(0)),
-                              .epsilon = call.as<Norm>().epsilon};
+    const simd::NormArgs args{
+        .x = in_row(call, 0, item),
+        .weight = parameter_row(call, 1, item),
+        .bias = kLayer && call.operands.inputs.size() == 3 ? parameter_row(call, 2, item) : nullptr,
+        .out = out_row(call, item),
+        .n = row_width(call.in(0)),
+        .epsilon = call.as<Norm>().epsilon};
     (kLayer ? call.simd->layer_norm : call.simd->rms_norm)(args);
 }
 
@@ -69,12 +75,21 @@ void run_add_expert_bias(const KernelCall& call, int64_t item, std::byte* /*work
                    row_width(call.in(0)));
 }
 
+void run_clamp(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    call.simd->clamp(in_row(call, 0, item), out_row(call, item), row_width(call.in(0)),
+                     call.as<ir::Clamp>().limit);
+}
+
 simd::UnaryFn activation_function(const simd::KernelTable& simd, ir::Activation activation) {
     switch (activation) {
         case ir::Activation::silu:
             return simd.silu;
         case ir::Activation::gelu_tanh:
             return simd.gelu_tanh;
+        case ir::Activation::gelu_erf:
+            return simd.gelu_erf;
+        case ir::Activation::sigmoid:
+            return simd.sigmoid;
     }
     return nullptr;
 }
@@ -85,6 +100,10 @@ simd::BinaryFn gated_function(const simd::KernelTable& simd, ir::Activation acti
             return simd.silu_mul;
         case ir::Activation::gelu_tanh:
             return simd.gelu_tanh_mul;
+        case ir::Activation::gelu_erf:
+            return simd.gelu_erf_mul;
+        case ir::Activation::sigmoid:
+            return simd.sigmoid_mul;
     }
     return nullptr;
 }
@@ -205,6 +224,7 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
     list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));
     list.push_back(whole_row_kernel<ir::Scale>(row_items, run_scale));
+    list.push_back(whole_row_kernel<ir::Clamp>(row_items, run_clamp));
     list.push_back(whole_row_kernel<ir::SoftCap>(row_items, run_soft_cap));
     list.push_back(whole_row_kernel<ir::Activate>(row_items, run_activate));
     list.push_back(whole_row_kernel<ir::GatedActivate>(row_items, run_gated));

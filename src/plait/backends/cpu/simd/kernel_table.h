@@ -66,7 +66,7 @@ struct WeightedRowsArgs {
 };
 using WeightedRowsFn = void (*)(const WeightedRowsArgs&);
 
-// `bias` is for layer_norm only. `out` may be `x`. n > 0.
+// `bias` is for layer_norm only, and may be absent (nullptr) there. `out` may be `x`. n > 0.
 struct NormArgs {
     const float* x;
     const float* weight;
@@ -119,6 +119,7 @@ struct KernelTable {
     // depends on n only. A shift of -inf, the maximum of an empty or fully masked row, gives zeros.
     float (*exp_sum)(float* x, int64_t n, float shift);
     void (*scale)(const float* x, float* out, int64_t n, float factor);  // x * factor; `out` may be `x`
+    void (*clamp)(const float* x, float* out, int64_t n, float limit);   // to [-limit, limit]; NaN stays
     // out[i] = cap * tanh(x[i] / cap), to 3e-7 * cap. `out` may be `x`. cap > 0.
     void (*soft_cap)(const float* x, float* out, int64_t n, float cap);
     // x[i] += slope * (start + i) in place, for whole numbers below 2^24.
@@ -130,8 +131,12 @@ struct KernelTable {
     BinaryFn add;
     UnaryFn silu;            // x / (1 + exp(-x))
     UnaryFn gelu_tanh;       // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+    UnaryFn gelu_erf;        // x / 2 * (1 + erf(x / sqrt(2)))
+    UnaryFn sigmoid;         // 1 / (1 + exp(-x))
     BinaryFn silu_mul;       // silu(a) * b
     BinaryFn gelu_tanh_mul;  // gelu_tanh(a) * b
+    BinaryFn gelu_erf_mul;   // gelu_erf(a) * b
+    BinaryFn sigmoid_mul;    // sigmoid(a) * b
     // g / (1 + exp(-alpha * g)) * (u + 1), g = min(gate, limit), u = up within +-limit. `out` may be an
     // input.
     void (*clamped_swiglu)(const float* gate, const float* up, float* out, int64_t n, float limit,

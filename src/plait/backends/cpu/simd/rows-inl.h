@@ -56,6 +56,16 @@ void gelu_tanh_row(const float* x, float* out, int64_t n) {
 }
 
 template <class O>
+void gelu_erf_row(const float* x, float* out, int64_t n) {
+    map<O>(x, out, n, [](typename O::F v) { return gelu_erf<O>(v); });
+}
+
+template <class O>
+void sigmoid_row(const float* x, float* out, int64_t n) {
+    map<O>(x, out, n, [](typename O::F v) { return sigmoid<O>(v); });
+}
+
+template <class O>
 void silu_mul(const float* gate, const float* up, float* out, int64_t n) {
     map2<O>(gate, up, out, n, [](typename O::F g, typename O::F u) { return O::mul(silu<O>(g), u); });
 }
@@ -76,6 +86,22 @@ void clamped_swiglu(const float* gate, const float* up, float* out, int64_t n, f
         const F e = exp<O>(O::mul(O::set(-alpha), g));
         return O::mul(O::div(g, O::add(one, e)), O::add(u, one));
     });
+}
+
+template <class O>
+void gelu_erf_mul(const float* gate, const float* up, float* out, int64_t n) {
+    map2<O>(gate, up, out, n, [](typename O::F g, typename O::F u) { return O::mul(gelu_erf<O>(g), u); });
+}
+
+template <class O>
+void sigmoid_mul(const float* gate, const float* up, float* out, int64_t n) {
+    map2<O>(gate, up, out, n, [](typename O::F g, typename O::F u) { return O::mul(sigmoid<O>(g), u); });
+}
+
+template <class O>
+void clamp(const float* x, float* out, int64_t n, float limit) {
+    const typename O::F high = O::set(limit), low = O::set(-limit);
+    map<O>(x, out, n, [&](typename O::F v) { return O::max(low, O::min(high, v)); });
 }
 
 template <class O>
@@ -152,7 +178,7 @@ void layer_norm(const NormArgs& a) {
     const F factor = O::set(1.0f / O::sqrt(squares / count + a.epsilon));
     map2<O>(a.x, a.weight, a.out, a.n,
             [&](F v, F w) { return O::mul(O::mul(O::sub(v, centre), factor), w); });
-    add<O>(a.out, a.bias, a.out, a.n);
+    if (a.bias != nullptr) add<O>(a.out, a.bias, a.out, a.n);
 }
 
 }  // namespace

@@ -96,6 +96,9 @@ double exact_gelu(double x) {
     return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
+double exact_gelu_erf(double x) { return x / 2 * std::erfc(-x / std::sqrt(2)); }
+double exact_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
 TEST_P(RowsTest, Activations) {
     for (const int64_t n : kLengths) {
         const std::vector<float> x = test::random_floats(static_cast<uint32_t>(n), n, 4.0f);
@@ -111,10 +114,20 @@ TEST_P(RowsTest, Activations) {
         check([&](int64_t i) { return exact_silu(x[i]); }, "silu");
         k_.gelu_tanh(x.data(), out.data(), n);
         check([&](int64_t i) { return exact_gelu(x[i]); }, "gelu_tanh");
+        k_.gelu_erf(x.data(), out.data(), n);
+        check([&](int64_t i) { return exact_gelu_erf(x[i]); }, "gelu_erf");
+        k_.sigmoid(x.data(), out.data(), n);
+        check([&](int64_t i) { return exact_sigmoid(x[i]); }, "sigmoid");
         k_.silu_mul(x.data(), up.data(), out.data(), n);
         check([&](int64_t i) { return exact_silu(x[i]) * up[i]; }, "silu_mul");
         k_.gelu_tanh_mul(x.data(), up.data(), out.data(), n);
         check([&](int64_t i) { return exact_gelu(x[i]) * up[i]; }, "gelu_tanh_mul");
+        k_.gelu_erf_mul(x.data(), up.data(), out.data(), n);
+        check([&](int64_t i) { return exact_gelu_erf(x[i]) * up[i]; }, "gelu_erf_mul");
+        k_.sigmoid_mul(x.data(), up.data(), out.data(), n);
+        check([&](int64_t i) { return exact_sigmoid(x[i]) * up[i]; }, "sigmoid_mul");
+        k_.clamp(x.data(), out.data(), n, 1.5f);
+        check([&](int64_t i) { return std::clamp(x[i], -1.5f, 1.5f); }, "clamp");
         k_.add(x.data(), up.data(), out.data(), n);
         check([&](int64_t i) { return x[i] + up[i]; }, "add");
         k_.scale(x.data(), out.data(), n, -0.22f);
@@ -124,12 +137,16 @@ TEST_P(RowsTest, Activations) {
 
 TEST_P(RowsTest, ActivationsOfLargeValues) {
     const std::vector<float> x = {-1e30f, -200.0f, -90.0f, 0.0f, 90.0f, 200.0f, 1e30f};
-    std::vector<float> silu(7), gelu(7);
+    std::vector<float> silu(7), gelu(7), gelu_erf(7), sigmoid(7);
     k_.silu(x.data(), silu.data(), 7);
     k_.gelu_tanh(x.data(), gelu.data(), 7);
+    k_.gelu_erf(x.data(), gelu_erf.data(), 7);
+    k_.sigmoid(x.data(), sigmoid.data(), 7);
     for (int i = 0; i < 7; ++i) {
         EXPECT_NEAR(silu[i], std::max(x[i], 0.0f), 1e-20f) << x[i];
         EXPECT_NEAR(gelu[i], std::max(x[i], 0.0f), 1e-20f) << x[i];
+        EXPECT_NEAR(gelu_erf[i], std::max(x[i], 0.0f), 1e-20f) << x[i];
+        EXPECT_NEAR(sigmoid[i], x[i] == 0 ? 0.5f : x[i] > 0 ? 1.0f : 0.0f, 1e-20f) << x[i];
     }
 }
 
@@ -187,11 +204,36 @@ TEST_P(RowsTest, AddRamp) {
     }
 }
 
+TEST_P(RowsTest, TheExactGeluIsAccurateInItsTailToo) {
+    for (double v = -12; v < 12; v += 0.00137) {
+        const auto x = static_cast<float>(v);
+        float y = 0;
+        k_.gelu_erf(&x, &y, 1);
+        const double exact = exact_gelu_erf(x);
+        // the exponent -x^2/2 is rounded to a float before it is raised
+        ASSERT_NEAR(y, exact, (1e-6 + 8e-8 * x * x) * std::fabs(exact) + 1e-37) << x;
+    }
+}
+
+TEST_P(RowsTest, BrokenNumbersShow) {
+    const std::vector<float> x = {kNan, kInf};
+    std::vector<float> out(2);
+    k_.gelu_erf(x.data(), out.data(), 2);
+    EXPECT_TRUE(std::isnan(out[0]));
+    EXPECT_EQ(out[1], kInf);
+    k_.sigmoid(x.data(), out.data(), 2);
+    EXPECT_TRUE(std::isnan(out[0]));
+    EXPECT_EQ(out[1], 1.0f);
+    k_.clamp(x.data(), out.data(), 2, 3.0f);
+    EXPECT_TRUE(std::isnan(out[0]));
+    EXPECT_EQ(out[1], 3.0f);
+}
+
 // Threads may cut a row anywhere.
 TEST_P(RowsTest, ElementwiseKernelsMayBeSplitAnywhere) {
     const int64_t n = 61;
     const std::vector<float> a = test::random_floats(1, n, 3.0f), b = test::random_floats(2, n);
-    for (const BinaryFn kernel : {k_.add, k_.silu_mul, k_.gelu_tanh_mul}) {
+    for (const BinaryFn kernel : {k_.add, k_.silu_mul, k_.gelu_tanh_mul, k_.gelu_erf_mul, k_.sigmoid_mul}) {
         std::vector<float> whole(n), split(n);
         kernel(a.data(), b.data(), whole.data(), n);
         for (int64_t cut = 0; cut <= n; ++cut) {
@@ -200,7 +242,7 @@ TEST_P(RowsTest, ElementwiseKernelsMayBeSplitAnywhere) {
             ASSERT_TRUE(test::same_bits(whole, split)) << cut;
         }
     }
-    for (const UnaryFn kernel : {k_.silu, k_.gelu_tanh}) {
+    for (const UnaryFn kernel : {k_.silu, k_.gelu_tanh, k_.gelu_erf, k_.sigmoid}) {
         std::vector<float> whole(n), in_place = a;
         kernel(a.data(), whole.data(), n);
         for (int64_t i = 0; i < n; ++i) kernel(in_place.data() + i, in_place.data() + i, 1);
@@ -223,10 +265,13 @@ TEST_P(RowsTest, Norms) {
         k_.rms_norm({x.data(), w.data(), nullptr, out.data(), n, 1e-5f});
         std::vector<float> layer = x;
         k_.layer_norm({layer.data(), w.data(), b.data(), layer.data(), n, 1e-5f});
+        std::vector<float> bare = x;
+        k_.layer_norm({bare.data(), w.data(), nullptr, bare.data(), n, 1e-5f});
         for (int64_t i = 0; i < n; ++i) {
             ASSERT_NEAR(out[i], x[i] / rms * w[i], 3e-6) << n << " " << i;
             // n = 1 has no spread: the mean's rounding is divided by sqrt(epsilon)
             ASSERT_NEAR(layer[i], (x[i] - mean) / spread * w[i] + b[i], 1e-5) << n << " " << i;
+            ASSERT_NEAR(bare[i], (x[i] - mean) / spread * w[i], 1e-5) << n << " " << i;
         }
     }
 }

@@ -37,6 +37,7 @@ constexpr KernelTable make_table() {
         .max = max<O>,
         .exp_sum = exp_sum<O>,
         .scale = scale<O>,
+        .clamp = clamp<O>,
         .soft_cap = soft_cap_row<O>,
         .add_ramp = add_ramp<O>,
         .rms_norm = rms_norm<O>,
@@ -44,8 +45,12 @@ constexpr KernelTable make_table() {
         .add = add<O>,
         .silu = silu_row<O>,
         .gelu_tanh = gelu_tanh_row<O>,
+        .gelu_erf = gelu_erf_row<O>,
+        .sigmoid = sigmoid_row<O>,
         .silu_mul = silu_mul<O>,
         .gelu_tanh_mul = gelu_tanh_mul<O>,
+        .gelu_erf_mul = gelu_erf_mul<O>,
+        .sigmoid_mul = sigmoid_mul<O>,
         .clamped_swiglu = clamped_swiglu<O>,
     };
 }
