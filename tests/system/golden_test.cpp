@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <string>
 
 #include "plait/dtype/dtype.h"
 #include "plait/gguf/file.h"
@@ -29,13 +31,16 @@ struct DeviceCase {
 
 constexpr ModelCase kSmall[] = {
     {"arch/llama-dense", 1e-10, 1e-5}, {"arch/gpt2-dense", 1e-6, 1e-5}, {"quant/Q4_0", 1e-10, 1e-3},
-    {"quant/Q4_1", 1e-10, 1e-3},       {"quant/Q8_0", 1e-10, 1e-3},
+    {"quant/Q4_1", 1e-10, 1e-3},       {"quant/Q8_0", 1e-10, 1e-3},     {"quant/Q2_K", 1e-10, 1e-3},
+    {"quant/Q4_K", 1e-10, 1e-3},       {"quant/IQ4_XS", 1e-10, 1e-3},
 };
 constexpr ModelCase kFull[] = {
-    {"arch/llama-moe", 1e-10, 1e-5},
-    {"quant/F16", 1e-10, 1e-5},
-    {"quant/BF16", 1e-10, 1e-4},
-    {"quant/Q4_0-wide", 1e-10, 1e-3},
+    {"arch/llama-moe", 1e-10, 1e-5},  {"quant/F16", 1e-10, 1e-5},       {"quant/BF16", 1e-10, 1e-4},
+    {"quant/Q4_0-wide", 1e-10, 1e-3}, {"quant/Q5_0", 1e-10, 1e-3},      {"quant/Q5_1", 1e-10, 1e-3},
+    {"quant/Q3_K", 1e-10, 1e-3},      {"quant/Q4_K-wide", 1e-10, 1e-3}, {"quant/Q5_K", 1e-10, 1e-3},
+    {"quant/Q6_K", 1e-10, 1e-3},      {"quant/Q6_K-wide", 1e-10, 1e-3}, {"quant/IQ4_NL", 1e-10, 1e-3},
+    {"quant/IQ3_S", 1e-10, 1e-3},     {"quant/TQ1_0", 1e-10, 1e-3},     {"quant/TQ2_0", 1e-10, 1e-3},
+    {"quant/MXFP4", 1e-10, 1e-3},
 };
 constexpr DeviceCase kDevices[] = {{"cpu", "best"}, {"cpu", "scalar"}, {"sim", "best"}};
 
@@ -88,6 +93,20 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
 }
 INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
                          testing::Combine(testing::ValuesIn(kFull), testing::ValuesIn(kDevices)), case_name);
+
+// No file of the full set is passed over.
+TEST(Golden, EveryBlockFormatOfTheFullSetHasACase) {
+    const auto folder = models::test::full_golden_folder();
+    if (folder.empty()) GTEST_SKIP() << "PLAIT_GOLDEN does not name the full golden set";
+    std::set<std::string> cases;
+    for (const ModelCase& model : kSmall) cases.insert(model.name);
+    for (const ModelCase& model : kFull) cases.insert(model.name);
+    for (const auto& file : std::filesystem::directory_iterator(folder / "quant")) {
+        if (file.path().extension() != ".gguf") continue;
+        const std::string name = "quant/" + file.path().stem().string();
+        EXPECT_TRUE(cases.contains(name)) << name;
+    }
+}
 
 // The same model with every weight widened to F32, which changes no value.
 void write_widened(const gguf::File& file, const std::filesystem::path& path,

@@ -54,7 +54,9 @@ INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest,
                          ::testing::Values(GoldenCase{"arch/llama-dense", 1e-10},
                                            GoldenCase{"arch/gpt2-dense", 1e-6},
                                            GoldenCase{"quant/Q4_0", 1e-10}, GoldenCase{"quant/Q4_1", 1e-10},
-                                           GoldenCase{"quant/Q8_0", 1e-10}),
+                                           GoldenCase{"quant/Q8_0", 1e-10}, GoldenCase{"quant/Q2_K", 1e-10},
+                                           GoldenCase{"quant/Q4_K", 1e-10},
+                                           GoldenCase{"quant/IQ4_XS", 1e-10}),
                          case_name);
 
 class FullGoldenTest : public ::testing::TestWithParam<GoldenCase> {};
@@ -65,11 +67,17 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
     compare(folder, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
-                         ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10},
-                                           GoldenCase{"quant/F16", 1e-10}, GoldenCase{"quant/BF16", 1e-10},
-                                           GoldenCase{"quant/Q4_0-wide", 1e-10}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    Full, FullGoldenTest,
+    ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10}, GoldenCase{"quant/F16", 1e-10},
+                      GoldenCase{"quant/BF16", 1e-10}, GoldenCase{"quant/Q4_0-wide", 1e-10},
+                      GoldenCase{"quant/Q4_K-wide", 1e-10}, GoldenCase{"quant/Q6_K-wide", 1e-10},
+                      GoldenCase{"quant/Q5_0", 1e-10}, GoldenCase{"quant/Q5_1", 1e-10},
+                      GoldenCase{"quant/Q3_K", 1e-10}, GoldenCase{"quant/Q5_K", 1e-10},
+                      GoldenCase{"quant/Q6_K", 1e-10}, GoldenCase{"quant/IQ4_NL", 1e-10},
+                      GoldenCase{"quant/IQ3_S", 1e-10}, GoldenCase{"quant/TQ1_0", 1e-10},
+                      GoldenCase{"quant/TQ2_0", 1e-10}, GoldenCase{"quant/MXFP4", 1e-10}),
+    case_name);
 
 // A token's logits are its own: not a bit depends on how many tokens share its step, or on being watched.
 TEST(Golden, StepSizesAndTapsLeaveEveryBitAlone) {
