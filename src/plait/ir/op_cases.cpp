@@ -82,6 +82,8 @@ void add_matmul(Cases& cases) {
             for (int64_t out : {1, 17}) {
                 const TensorDesc w{type, {out, in}};
                 for (int32_t tokens : kTokenCounts) {
+                    // A single product may all but cancel, and then no relative bound describes its error.
+                    if (out == 1 && tokens == 1) continue;
                     cases.add(w.text(), Matmul{}, {cases.random(token_rows({kRows, in})), cases.random(w)},
                               simple_step(tokens));
                 }
