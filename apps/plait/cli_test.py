@@ -156,6 +156,8 @@ class SameResultsTest(CliTest):
                       "--devices sim -ub 7"):
             self.assertEqual(self.greedy(*flags.split()), expected, flags)
         self.done(*greedy_of("-ctk", "q8_0", "-ctv", "q4_0"))
+        self.done(*greedy_of("-ctk", "q5_0", "-ctv", "iq4_nl"))
+        self.done(*greedy_of("-ctk", "q5_1", "-ctv", "q4_1"))
 
     def test_every_level_works_or_says_why_not(self):
         expected = self.greedy("--simd", "scalar")

@@ -84,6 +84,13 @@ class UsageTest(CliTest):
             self.misused("--tokens", *greedy_of("--tokens", ids))
         self.assertEqual(self.done(*greedy_of(ids="[1, 2, 3]")).out, self.done(*greedy_of(ids="1,2,3")).out)
 
+    def test_cache_types(self):
+        known = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL"
+        for flag in ("-ctk", "-ctv"):
+            for name in ("q4_k", "MXFP4", "I32", "x"):
+                self.misused("a cache cannot have the type '%s'; expected one of %s" % (name, known),
+                             *greedy_of(flag, name))
+
     def test_both_spellings(self):
         pairs = (("-ub 7", "--ubatch-size 7"), ("-ub=7", "--ubatch-size=7"), ("-ctk q8_0", "--cache-type-k Q8_0"),
                  ("-ctv q4_0", "--cache-type-v q4_0"), ("-ctk=bf16", "--cache-type-k=bf16"),

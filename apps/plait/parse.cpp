@@ -66,12 +66,9 @@ std::string range_text(int64_t smallest, int64_t largest) {
 
 dtype::DType parse_cache_type(const std::string& text) {
     const dtype::DTypeInfo* info = dtype::find_name(text);
-    if (info != nullptr && info->type != dtype::DType::I32) return info->type;
-    std::string known;
-    for (const dtype::DTypeInfo& row : dtype::table()) {
-        if (row.type != dtype::DType::I32) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
-    }
-    throw Error(fmt::format("cache type {} is unknown; known are {}", quote(text), known));
+    if (info != nullptr && dtype::is_cache_format(info->type)) return info->type;
+    throw Error(fmt::format("a cache cannot have the type {}; expected one of {}", quote(text),
+                            dtype::cache_format_names()));
 }
 
 std::string parse_devices(const std::string& text) {

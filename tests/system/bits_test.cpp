@@ -202,7 +202,8 @@ TEST_P(BitsTest, NeighboursAndSharedBeginningsDoNotMatter) {
 
 // The golden models too, gpt2 among them.
 TEST_P(BitsTest, GoldenModelsKeepTheirBits) {
-    for (const char* name : {"arch/llama-dense", "arch/gpt2-dense", "quant/Q4_1"}) {
+    for (const char* name :
+         {"arch/llama-dense", "arch/gpt2-dense", "quant/Q4_1", "quant/Q2_K", "quant/Q4_K"}) {
         const auto golden =
             plait::models::test::read_golden(plait::models::test::small_golden_folder(), name);
         EngineOptions options = way_options(golden.model, 256, GetParam());

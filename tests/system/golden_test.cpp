@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
+#include <set>
+#include <string>
 
 #include "plait/dtype/dtype.h"
 #include "plait/gguf/file.h"
@@ -15,39 +15,13 @@ namespace plait::system_test {
 namespace {
 
 using models::test::Golden;
-
-struct ModelCase {
-    const char* name;
-    double exact_bound;
-    double default_bound;
-};
+using models::test::GoldenModel;
 
 struct DeviceCase {
     const char* devices;
     const char* simd;
 };
 
-constexpr ModelCase kSmall[] = {
-    {"arch/llama-dense", 1e-10, 1e-5},
-    {"arch/gpt2-dense", 1e-6, 1e-5},
-    {"quant/Q4_0", 1e-10, 1e-3},
-    {"quant/Q4_1", 1e-10, 1e-3},
-    {"quant/Q8_0", 1e-10, 1e-3},
-    {"arch/command-r-dense", 1e-10, 1e-5},
-    {"arch/gptneox-dense", 1e-10, 1e-5},
-    {"arch/granite-dense", 1e-10, 1e-5},
-    {"arch/mpt-dense", 1e-10, 1e-5},
-    {"arch/phi3-long", 1e-10, 1e-5},
-    {"arch/qwen2moe-moe", 1e-10, 1e-5},
-    {"arch/smollm3-dense", 1e-10, 1e-5},
-    {"arch/starcoder2-dense", 1e-10, 1e-5},
-};
-constexpr ModelCase kFull[] = {
-    {"arch/llama-moe", 1e-10, 1e-5},   {"arch/olmoe-moe", 1e-10, 1e-5},   {"arch/phi3-dense", 1e-10, 1e-5},
-    {"arch/qwen2-dense", 1e-10, 1e-5}, {"arch/qwen3-dense", 1e-10, 1e-5}, {"arch/qwen3moe-moe", 1e-10, 1e-5},
-    {"arch/gemma3-dense", 1e-6, 1e-5}, {"quant/F16", 1e-10, 1e-5},        {"quant/BF16", 1e-10, 1e-4},
-    {"quant/Q4_0-wide", 1e-10, 1e-3},
-};
 constexpr DeviceCase kDevices[] = {{"cpu", "best"}, {"cpu", "scalar"}, {"sim", "best"}};
 
 engine::EngineOptions options_for(const Golden& golden, const DeviceCase& device, bool exact) {
@@ -63,7 +37,7 @@ engine::EngineOptions options_for(const Golden& golden, const DeviceCase& device
 // size.
 constexpr double kCloseCall = 0.05;
 
-void compare(const std::filesystem::path& folder, const ModelCase& model, const DeviceCase& device) {
+void compare(const std::filesystem::path& folder, const GoldenModel& model, const DeviceCase& device) {
     SCOPED_TRACE(std::string(model.name) + " on " + device.devices + " " + device.simd);
     const Golden golden = models::test::read_golden(folder, model.name);
     const auto exact = all_logits(options_for(golden, device, true), golden.ids);
@@ -74,14 +48,11 @@ void compare(const std::filesystem::path& folder, const ModelCase& model, const 
     EXPECT_EQ(models::test::greedy_fault(golden, usual, kCloseCall), "");
 }
 
-using Case = std::tuple<ModelCase, DeviceCase>;
+using Case = std::tuple<GoldenModel, DeviceCase>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
     const auto& [model, device] = info.param;
-    std::string name = std::string(model.name) + "_" + device.devices + "_" + device.simd;
-    std::ranges::replace_if(
-        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-    return name;
+    return models::test::test_name(model) + "_" + device.devices + "_" + device.simd;
 }
 
 class GoldenTest : public testing::TestWithParam<Case> {};
@@ -89,7 +60,7 @@ TEST_P(GoldenTest, MatchesAnIndependentEngine) {
     compare(models::test::small_golden_folder(), std::get<0>(GetParam()), std::get<1>(GetParam()));
 }
 INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest,
-                         testing::Combine(testing::ValuesIn(kSmall), testing::ValuesIn(kDevices)), case_name);
+                         testing::Combine(testing::ValuesIn(models::test::small_golden_models()), testing::ValuesIn(kDevices)), case_name);
 
 class FullGoldenTest : public testing::TestWithParam<Case> {};
 TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
@@ -98,7 +69,25 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
     compare(folder, std::get<0>(GetParam()), std::get<1>(GetParam()));
 }
 INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
-                         testing::Combine(testing::ValuesIn(kFull), testing::ValuesIn(kDevices)), case_name);
+                         testing::Combine(testing::ValuesIn(models::test::full_golden_models()), testing::ValuesIn(kDevices)), case_name);
+
+// No file of either set is passed over.
+TEST(Golden, EveryModelHasACase) {
+    std::set<std::string> cases;
+    for (const GoldenModel& model : models::test::small_golden_models()) cases.insert(model.name);
+    for (const GoldenModel& model : models::test::full_golden_models()) cases.insert(model.name);
+    std::vector<std::filesystem::path> folders{models::test::small_golden_folder()};
+    if (const auto full = models::test::full_golden_folder(); !full.empty()) folders.push_back(full);
+    for (const auto& folder : folders) {
+        for (const char* kind : {"arch", "quant"}) {
+            for (const auto& file : std::filesystem::directory_iterator(folder / kind)) {
+                if (file.path().extension() != ".gguf") continue;
+                const std::string name = std::string(kind) + "/" + file.path().stem().string();
+                EXPECT_TRUE(cases.contains(name)) << name;
+            }
+        }
+    }
+}
 
 // The same model with every weight widened to F32, which changes no value.
 void write_widened(const gguf::File& file, const std::filesystem::path& path,

@@ -31,6 +31,20 @@ std::string misfit(const SupportRow& row, const OpDesc& op) {
 
 }  // namespace
 
+FormatSet weight_formats() {
+    FormatSet formats = 0;
+    for (const dtype::DTypeInfo& format : dtype::table())
+        if (format.type != ir::DType::I32) formats |= format_bit(format.type);
+    return formats;
+}
+
+FormatSet cache_formats() {
+    FormatSet formats = 0;
+    for (const dtype::DTypeInfo& format : dtype::table())
+        if (dtype::is_cache_format(format.type)) formats |= format_bit(format.type);
+    return formats;
+}
+
 int DeviceDescription::find_layout(const std::string& layout_id) const {
     for (size_t i = 0; i < buffer_types.size(); ++i) {
         if (buffer_types[i].layout_id == layout_id) return static_cast<int>(i);

@@ -12,12 +12,17 @@
 namespace plait::device {
 
 // A set of formats, one bit per dtype::DType.
-using FormatSet = uint32_t;
+using FormatSet = uint64_t;
 constexpr FormatSet format_bit(ir::DType type) { return FormatSet{1} << static_cast<unsigned>(type); }
 template <class... Types>
 constexpr FormatSet formats(Types... types) {
-    return (format_bit(types) | ... | 0u);
+    return (format_bit(types) | ... | FormatSet{0});
 }
+
+static_assert(dtype::kTypeCount <= 64);
+// Every format that weights, and that caches, can have.
+FormatSet weight_formats();
+FormatSet cache_formats();
 
 // The layout every device understands: rows as TensorDesc describes them, as they lie in a GGUF file.
 inline constexpr const char* kRowLayout = "rows/1";

@@ -29,4 +29,29 @@ inline int round_to_int(float value, int low, int high) {
     return static_cast<int>((limited + kShift) - kShift);
 }
 
+// Of N values the one of largest magnitude, the first of several; 0 if all are 0.
+template <int N>
+float signed_extreme(const float* values) {
+    float extreme = 0.0f;
+    for (int j = 0; j < N; ++j) {
+        const float value = finite(values[j]);
+        if (std::fabs(value) > std::fabs(extreme)) extreme = value;
+    }
+    return extreme;
+}
+
+struct Range {
+    float min, max;
+};
+
+template <int N>
+Range range_of(const float* values) {
+    Range range{finite(values[0]), finite(values[0])};
+    for (int j = 1; j < N; ++j) {
+        range.min = std::min(range.min, finite(values[j]));
+        range.max = std::max(range.max, finite(values[j]));
+    }
+    return range;
+}
+
 }  // namespace plait::dtype

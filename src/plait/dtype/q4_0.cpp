@@ -7,17 +7,8 @@ namespace {
 
 constexpr int kHalf = BlockQ4_0::kElements / 2;
 
-float signed_extreme(const float* values) {
-    float extreme = 0.0f;
-    for (int j = 0; j < BlockQ4_0::kElements; ++j) {
-        const float value = finite(values[j]);
-        if (std::fabs(value) > std::fabs(extreme)) extreme = value;
-    }
-    return extreme;
-}
-
 void encode_block(const float* values, BlockQ4_0& block) {
-    const float d = clamp_to_f16(signed_extreme(values) / -8.0f);
+    const float d = clamp_to_f16(signed_extreme<BlockQ4_0::kElements>(values) / -8.0f);
     const float inverse = inverse_scale(d);
     const auto code = [&](int j) { return round_to_int(finite(values[j]) * inverse, -8, 7) + 8; };
     block.d = f32_to_f16(d);

@@ -7,21 +7,8 @@ namespace {
 
 constexpr int kHalf = BlockQ4_1::kElements / 2;
 
-struct Range {
-    float min, max;
-};
-
-Range range_of(const float* values) {
-    Range range{finite(values[0]), finite(values[0])};
-    for (int j = 1; j < BlockQ4_1::kElements; ++j) {
-        range.min = std::min(range.min, finite(values[j]));
-        range.max = std::max(range.max, finite(values[j]));
-    }
-    return range;
-}
-
 void encode_block(const float* values, BlockQ4_1& block) {
-    const Range range = range_of(values);
+    const Range range = range_of<BlockQ4_1::kElements>(values);
     const float m = clamp_to_f16(range.min);
     const float d = clamp_to_f16((range.max - m) / 15.0f);
     const float inverse = inverse_scale(d);

@@ -6,10 +6,11 @@
 //
 //   byte   0   1   2   3     4         5              19
 //        +---+---+---+---+---------+---------+-- --+---------+
-//        |   d   |   m   | q16  q0 | q17  q1 | ... | q31 q15 |      value[j] = q[j] * d + m, each step
-//        rounded to F32
+//        |   d   |   m   | q16  q0 | q17  q1 | ... | q31 q15 |
 //        +---+---+---+---+---------+---------+-- --+---------+
 //                         high low: element j in the low, element j + 16 in the high nibble of byte 4 + j
+//
+// value[j] = q[j] * d + m, each step rounded to F32.
 //
 // Encoding: m = min, d = (max - m) / 15, q = round((x - m) / d).
 namespace plait::dtype {

@@ -28,7 +28,30 @@ std::vector<StepGroupLimits> group_limits(const StepSpec& spec) {
     return {{spec.page_tokens, spec.max_pages_per_sequence}};
 }
 
+std::vector<DType> types_where(bool (*wanted)(DType)) {
+    std::vector<DType> types;
+    for (const dtype::DTypeInfo& row : dtype::table())
+        if (wanted(row.type)) types.push_back(row.type);
+    return types;
+}
+
+// Spread like random_values.
+TestTensor make_random_blocks(const TensorDesc& desc, uint64_t seed) {
+    TestTensor tensor = make_poisoned(desc);
+    std::mt19937_64 random(seed);
+    for (std::byte& byte : tensor.bytes) byte = static_cast<std::byte>(random());
+    const int64_t width = dtype::padded_elements(desc.type, desc.shape.last());
+    dtype::info(desc.type).tame(tensor.bytes.data(), desc.row_count() * width, 0.577f);
+    return tensor;
+}
+
 }  // namespace
+
+std::vector<DType> weight_types() {
+    return types_where([](DType type) { return type != DType::I32; });
+}
+
+std::vector<DType> cache_types() { return types_where(dtype::is_cache_format); }
 
 std::vector<float> random_values(int64_t count, uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -47,6 +70,7 @@ std::vector<int32_t> random_ids(int64_t count, int32_t below, uint64_t seed) {
 
 TestTensor make_tensor(const TensorDesc& desc, std::span<const float> values) {
     ENSURE(static_cast<int64_t>(values.size()) == desc.shape.elements(), desc.text());
+    ENSURE(dtype::info(desc.type).encode != nullptr, desc.text());
     TestTensor tensor = make_poisoned(desc);
     const int64_t width = desc.shape.last();
     std::vector<float> row(static_cast<size_t>(dtype::padded_elements(desc.type, width)), 0.0f);
@@ -58,6 +82,7 @@ TestTensor make_tensor(const TensorDesc& desc, std::span<const float> values) {
 }
 
 TestTensor make_tensor(const TensorDesc& desc, uint64_t seed) {
+    if (dtype::info(desc.type).encode == nullptr) return make_random_blocks(desc, seed);
     return make_tensor(desc, random_values(desc.shape.elements(), seed));
 }
 

@@ -22,12 +22,16 @@ struct TestTensor {
     Operand operand() const { return {desc, const_cast<std::byte*>(bytes.data())}; }
 };
 
+// What weights and what caches can be stored as.
+std::vector<DType> weight_types();
+std::vector<DType> cache_types();
+
 // Uniform in [-1, 1).
 std::vector<float> random_values(int64_t count, uint64_t seed);
 std::vector<int32_t> random_ids(int64_t count, int32_t below, uint64_t seed);
 
 // A tensor of the given values, or of random ones, encoded row by row; rows are padded with zeros to whole
-// blocks.
+// blocks. A format that does not encode takes no values, and has random blocks.
 TestTensor make_tensor(const TensorDesc& desc, std::span<const float> values);
 TestTensor make_tensor(const TensorDesc& desc, uint64_t seed);
 TestTensor make_ids(const TensorDesc& desc, std::span<const int32_t> ids);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -26,7 +27,70 @@ double gap(std::span<const float> values) {
     return sorted[0] - sorted[1];
 }
 
+constexpr double kExact = 1e-10;
+constexpr double kHalves = 1e-5;  // by default: F16 weights or a cache in F16
+constexpr double kUpperHalves = 1e-4;
+constexpr double kBlocks = 1e-3;
+// The independent engine reads GELU from a table of halves here.
+constexpr double kTableOfHalves = 1e-6;
+
+constexpr GoldenModel kSmallModels[] = {
+    {"arch/llama-dense", kExact, kHalves},
+    {"arch/gpt2-dense", kTableOfHalves, kHalves},
+    {"arch/command-r-dense", kExact, kHalves},
+    {"arch/gemma2-dense", kExact, kHalves},
+    {"arch/gpt-oss-moe", kExact, kHalves},
+    {"arch/gptneox-dense", kExact, kHalves},
+    {"arch/granite-dense", kExact, kHalves},
+    {"arch/mpt-dense", kExact, kHalves},
+    {"arch/phi3-long", kExact, kHalves},
+    {"arch/qwen2moe-moe", kExact, kHalves},
+    {"arch/smollm3-dense", kExact, kHalves},
+    {"arch/starcoder2-dense", kExact, kHalves},
+    {"quant/Q4_0", kExact, kBlocks},
+    {"quant/Q4_1", kExact, kBlocks},
+    {"quant/Q8_0", kExact, kBlocks},
+    {"quant/Q2_K", kExact, kBlocks},
+    {"quant/Q4_K", kExact, kBlocks},
+    {"quant/IQ4_XS", kExact, kBlocks},
+};
+
+constexpr GoldenModel kFullModels[] = {
+    {"arch/llama-moe", kExact, kHalves},
+    {"arch/olmoe-moe", kExact, kHalves},
+    {"arch/phi3-dense", kExact, kHalves},
+    {"arch/qwen2-dense", kExact, kHalves},
+    {"arch/qwen3-dense", kExact, kHalves},
+    {"arch/qwen3moe-moe", kExact, kHalves},
+    {"arch/gemma3-dense", kTableOfHalves, kHalves},
+    {"quant/F16", kExact, kHalves},
+    {"quant/BF16", kExact, kUpperHalves},
+    {"quant/Q4_0-wide", kExact, kBlocks},
+    {"quant/Q4_K-wide", kExact, kBlocks},
+    {"quant/Q6_K-wide", kExact, kBlocks},
+    {"quant/Q5_0", kExact, kBlocks},
+    {"quant/Q5_1", kExact, kBlocks},
+    {"quant/Q3_K", kExact, kBlocks},
+    {"quant/Q5_K", kExact, kBlocks},
+    {"quant/Q6_K", kExact, kBlocks},
+    {"quant/IQ4_NL", kExact, kBlocks},
+    {"quant/IQ3_S", kExact, kBlocks},
+    {"quant/TQ1_0", kExact, kBlocks},
+    {"quant/TQ2_0", kExact, kBlocks},
+    {"quant/MXFP4", kExact, kBlocks},
+};
+
 }  // namespace
+
+std::span<const GoldenModel> small_golden_models() { return kSmallModels; }
+std::span<const GoldenModel> full_golden_models() { return kFullModels; }
+
+std::string test_name(const GoldenModel& model) {
+    std::string name = model.name;
+    std::ranges::replace_if(
+        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+    return name;
+}
 
 Golden read_golden(const std::filesystem::path& folder, const std::string& name) {
     const std::filesystem::path path = folder / (name + ".json");

@@ -24,6 +24,20 @@ struct Golden {
     }
 };
 
+// A model of a set, and how far from its logits (NMSE) they may be that F32 activations give and that the
+// default path gives.
+struct GoldenModel {
+    const char* name;
+    double exact_bound;
+    double default_bound;
+};
+
+// What the repository has, and what else is in the full set.
+std::span<const GoldenModel> small_golden_models();
+std::span<const GoldenModel> full_golden_models();
+// The name as part of a test's: letters, digits and underscores.
+std::string test_name(const GoldenModel& model);
+
 // `name` is folder and file without extension: "arch/llama-dense". Throws when it is not there.
 Golden read_golden(const std::filesystem::path& folder, const std::string& name);
 

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "plait/models/golden_data.h"
@@ -15,11 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::Golden;
-
-struct GoldenCase {
-    const char* name;  // folder and file, without extension
-    double bound;      // of the NMSE
-};
+using test::GoldenModel;
 
 constexpr ModelOptions kExact{.context = 512, .key_type = ir::DType::F32, .value_type = ir::DType::F32};
 
@@ -29,19 +23,14 @@ std::vector<float> run(const Golden& golden, const test::ReferenceOptions& optio
     return test::ReferenceRunner(*model, file, options).feed(golden.ids);
 }
 
-class GoldenTest : public ::testing::TestWithParam<GoldenCase> {};
+class GoldenTest : public ::testing::TestWithParam<GoldenModel> {};
 
-std::string case_name(const ::testing::TestParamInfo<GoldenCase>& info) {
-    std::string name = info.param.name;
-    std::ranges::replace_if(
-        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-    return name;
-}
+std::string case_name(const ::testing::TestParamInfo<GoldenModel>& info) { return test::test_name(info.param); }
 
-void compare(const fs::path& folder, const GoldenCase& golden_case) {
-    const Golden golden = test::read_golden(folder, golden_case.name);
+void compare(const fs::path& folder, const GoldenModel& model) {
+    const Golden golden = test::read_golden(folder, model.name);
     const std::vector<float> found = run(golden, {});
-    EXPECT_EQ(test::logits_fault(golden, found, golden_case.bound), "");
+    EXPECT_EQ(test::logits_fault(golden, found, model.exact_bound), "");
     EXPECT_EQ(test::greedy_fault(golden, found, 0), "");
 }
 
@@ -49,19 +38,9 @@ const fs::path kInRepository = test::small_golden_folder();
 
 TEST_P(GoldenTest, MatchesAnIndependentEngine) { compare(kInRepository, GetParam()); }
 
-// The independent engine reads gpt2's GELU from a table of halves.
-INSTANTIATE_TEST_SUITE_P(
-    InRepository, GoldenTest,
-    ::testing::Values(GoldenCase{"arch/llama-dense", 1e-10}, GoldenCase{"arch/gpt2-dense", 1e-6},
-                      GoldenCase{"arch/command-r-dense", 1e-10}, GoldenCase{"arch/gptneox-dense", 1e-10},
-                      GoldenCase{"arch/granite-dense", 1e-10}, GoldenCase{"arch/mpt-dense", 1e-10},
-                      GoldenCase{"arch/phi3-long", 1e-10}, GoldenCase{"arch/qwen2moe-moe", 1e-10},
-                      GoldenCase{"arch/smollm3-dense", 1e-10}, GoldenCase{"arch/starcoder2-dense", 1e-10},
-                      GoldenCase{"quant/Q4_0", 1e-10}, GoldenCase{"quant/Q4_1", 1e-10},
-                      GoldenCase{"quant/Q8_0", 1e-10}),
-    case_name);
+INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest, ::testing::ValuesIn(test::small_golden_models()), case_name);
 
-class FullGoldenTest : public ::testing::TestWithParam<GoldenCase> {};
+class FullGoldenTest : public ::testing::TestWithParam<GoldenModel> {};
 
 TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
     const fs::path folder = test::full_golden_folder();
@@ -69,14 +48,7 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
     compare(folder, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Full, FullGoldenTest,
-    ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10}, GoldenCase{"arch/olmoe-moe", 1e-10},
-                      GoldenCase{"arch/phi3-dense", 1e-10}, GoldenCase{"arch/qwen2-dense", 1e-10},
-                      GoldenCase{"arch/qwen3-dense", 1e-10}, GoldenCase{"arch/qwen3moe-moe", 1e-10},
-                      GoldenCase{"arch/gemma3-dense", 1e-6}, GoldenCase{"quant/F16", 1e-10},
-                      GoldenCase{"quant/BF16", 1e-10}, GoldenCase{"quant/Q4_0-wide", 1e-10}),
-    case_name);
+INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest, ::testing::ValuesIn(test::full_golden_models()), case_name);
 
 // A token's logits are its own: not a bit depends on how many tokens share its step, or on being watched.
 TEST(Golden, StepSizesAndTapsLeaveEveryBitAlone) {

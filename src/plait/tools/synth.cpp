@@ -2,46 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "plait/base/checked.h"
-#include "plait/base/error.h"
 #include "plait/base/progress.h"
-#include "plait/base/quote.h"
 #include "plait/dtype/dtype.h"
 #include "plait/gguf/writer.h"
 #include "plait/tools/synth_arch.h"
+#include "plait/tools/synth_types.h"
 #include "plait/tools/synth_vocabulary.h"
 
 namespace plait::tools {
 namespace {
-
-// --- types
-
-struct FileType {
-    dtype::DType type;
-    uint32_t number;
-};
-
-// Formats weights can be stored in, with the number that `general.file_type` has for a file mostly of that
-// type (llama_ftype in llama.h).
-constexpr FileType kFileTypes[] = {
-    {dtype::DType::F32, 0},  {dtype::DType::F16, 1},  {dtype::DType::BF16, 32},
-    {dtype::DType::Q4_0, 2}, {dtype::DType::Q4_1, 3}, {dtype::DType::Q8_0, 7},
-};
-
-FileType parse_type(std::string_view name) {
-    const dtype::DTypeInfo* wanted = dtype::find_name(name);
-    std::string known;
-    for (const FileType& row : kFileTypes) {
-        if (wanted && wanted->type == row.type) return row;
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", dtype::info(row.type).name);
-    }
-    throw Error(fmt::format("synth cannot store weights as {}; expected one of {}", quote(name), known));
-}
 
 // --- random weights
 
@@ -112,37 +90,45 @@ struct Planned {
     SynthFill fill;
 };
 
-Planned plan_tensor(const SynthTensor& tensor, std::string name, const SynthSize& size,
-                    dtype::DType weight_type) {
-    Planned planned{.name = std::move(name),
-                    .type = tensor.typed ? weight_type : dtype::DType::F32,
-                    .rows = 1,
-                    .fill = tensor.fill};
+Planned plan_tensor(const SynthTensor& tensor, const std::string& prefix, int64_t layer,
+                    const SynthSize& size, const SynthType& type) {
+    Planned planned{
+        .name = prefix + std::string(tensor.name), .type = dtype::DType::F32, .rows = 1, .fill = tensor.fill};
     for (const SynthExtent extent : tensor.shape)
         if (extent != nullptr) planned.shape.push_back(extent(size));
     planned.columns = planned.shape.back();
     for (size_t i = 0; i + 1 < planned.shape.size(); ++i)
         planned.rows = mul_or_throw(planned.rows, planned.shape[i], planned.name);
-    const dtype::DTypeInfo& format = dtype::info(planned.type);
-    if (planned.columns % format.block_elements != 0)
-        throw Error(fmt::format(
-            "{} has rows of {}, which is not a multiple of the {} weights in a block of {}; choose "
-            "another size, or a type without blocks such as F16",
-            planned.name, planned.columns, format.block_elements, format.name));
+    if (tensor.typed)
+        planned.type = synth_storage(type, {tensor.name, layer, size.layers, planned.columns}, planned.name);
     return planned;
 }
 
-std::vector<Planned> plan_tensors(const SynthArch& arch, const SynthSize& size, dtype::DType type) {
+std::vector<Planned> plan_tensors(const SynthArch& arch, const SynthSize& size, const SynthType& type) {
     std::vector<Planned> all;
-    const auto add = [&](bool per_layer, const std::string& prefix) {
+    const auto add = [&](bool per_layer, const std::string& prefix, int64_t layer) {
         for (const std::span<const SynthTensor> part : arch.tensors)
             for (const SynthTensor& tensor : part)
                 if (tensor.per_layer == per_layer && tensor.condition(size))
-                    all.push_back(plan_tensor(tensor, prefix + std::string(tensor.name), size, type));
+                    all.push_back(plan_tensor(tensor, prefix, layer, size, type));
     };
-    add(false, "");
-    for (int64_t layer = 0; layer < size.layers; ++layer) add(true, fmt::format("blk.{}.", layer));
+    add(false, "", 0);
+    for (int64_t layer = 0; layer < size.layers; ++layer) add(true, fmt::format("blk.{}.", layer), layer);
     return all;
+}
+
+// Says which formats stand in for the one asked for, and in how many matrices.
+std::string storage_note(const std::vector<Planned>& tensors, const SynthType& type) {
+    std::map<dtype::DType, int> others;
+    for (const Planned& tensor : tensors)
+        if (tensor.type != dtype::DType::F32 && tensor.type != type.most && tensor.type != type.better)
+            ++others[tensor.type];
+    std::string note;
+    for (const auto& [format, count] : others)
+        note += fmt::format("{}{} of {} matrices in {}", note.empty() ? "" : ", ", count, tensors.size(),
+                            dtype::info(format).name);
+    if (note.empty()) return note;
+    return fmt::format("rows that are no whole blocks of {} put {}", type.name, note);
 }
 
 int64_t count_parameters(const std::vector<Planned>& tensors) {
@@ -156,7 +142,7 @@ int64_t count_parameters(const std::vector<Planned>& tensors) {
 struct FilePlan {
     const SynthArch& arch;
     SynthSize size;
-    FileType type;
+    const SynthType& type;
     std::vector<Planned> tensors;
     int64_t parameters;
 };
@@ -164,26 +150,66 @@ struct FilePlan {
 FilePlan make_plan(const SynthOptions& options) {
     const SynthArch& arch = find_synth_arch(options.arch);
     const SynthSize size = parse_synth_size(options.arch, options.size);
-    const FileType type = parse_type(options.type);
-    std::vector<Planned> tensors = plan_tensors(arch, size, type.type);
+    const SynthType& type = find_synth_type(options.type);
+    std::vector<Planned> tensors = plan_tensors(arch, size, type);
     const int64_t parameters = count_parameters(tensors);
     return {arch, size, type, std::move(tensors), parameters};
 }
 
 // --- writing
 
+// One row after the other, in formats that encode.
+class EncodedRows {
+  public:
+    explicit EncodedRows(const Planned& tensor)
+        : format_(dtype::info(tensor.type)),
+          distribution_(distribution_of(tensor.fill, tensor.columns)),
+          values_(static_cast<size_t>(tensor.columns)) {}
+
+    void fill(std::span<std::byte> row, uint64_t seed) {
+        fill_row(values_, seed, distribution_);
+        format_.encode(values_.data(), row.data(), static_cast<int64_t>(values_.size()));
+    }
+
+  private:
+    const dtype::DTypeInfo& format_;
+    Distribution distribution_;
+    std::vector<float> values_;
+};
+
+// Random blocks, in formats that do not. Only matrices come here, whose mean is 0.
+class RandomBlocks {
+  public:
+    explicit RandomBlocks(const Planned& tensor)
+        : format_(dtype::info(tensor.type)),
+          columns_(tensor.columns),
+          deviation_(distribution_of(tensor.fill, tensor.columns).deviation) {}
+
+    void fill(std::span<std::byte> row, uint64_t seed) {
+        Random random(seed);
+        for (size_t i = 0; i < row.size(); i += sizeof(uint64_t)) {
+            const uint64_t bits = random.next();
+            std::memcpy(&row[i], &bits, std::min(sizeof bits, row.size() - i));
+        }
+        format_.tame(row.data(), columns_, deviation_);
+    }
+
+  private:
+    const dtype::DTypeInfo& format_;
+    int64_t columns_;
+    float deviation_;
+};
+
 // Gives the tensor's bytes, row by row; every row has a seed of its own.
+template <class RowMaker>
 void generate(const Planned& tensor, uint64_t seed, const std::function<void()>& row_done,
               const gguf::Writer::Sink& out) {
-    const dtype::DTypeInfo& format = dtype::info(tensor.type);
-    const Distribution distribution = distribution_of(tensor.fill, tensor.columns);
+    RowMaker maker(tensor);
     Random row_seeds(seed ^ hash(tensor.name));
-    std::vector<float> values(static_cast<size_t>(tensor.columns));
-    std::vector<std::byte> encoded(static_cast<size_t>(dtype::row_bytes(tensor.type, tensor.columns)));
+    std::vector<std::byte> bytes(static_cast<size_t>(dtype::row_bytes(tensor.type, tensor.columns)));
     for (int64_t row = 0; row < tensor.rows; ++row) {
-        fill_row(values, row_seeds.next(), distribution);
-        format.encode(values.data(), encoded.data(), tensor.columns);
-        out(encoded);
+        maker.fill(bytes, row_seeds.next());
+        out(bytes);
         row_done();
     }
 }
@@ -197,13 +223,13 @@ void set_architecture(gguf::Writer& writer, const SynthArch& arch, const SynthSi
         std::visit([&](const auto value) { writer.set(full(constant.key), value); }, constant.value);
 }
 
-void set_metadata(gguf::Writer& writer, const SynthArch& arch, const SynthSize& size, const FileType& type) {
+void set_metadata(gguf::Writer& writer, const SynthArch& arch, const SynthSize& size, const SynthType& type) {
     writer.set("general.architecture", arch.name);
     writer.set("general.type", "model");
     writer.set("general.name", "random weights");
     set_architecture(writer, arch, size);
     writer.set("general.quantization_version", uint32_t{2});
-    writer.set("general.file_type", type.number);
+    writer.set("general.file_type", type.file_type);
 }
 
 void set_tokenizer(gguf::Writer& writer, const SynthVocabulary& vocabulary) {
@@ -224,7 +250,9 @@ void write_file(gguf::Writer& writer, const std::vector<Planned>& tensors, const
         total += static_cast<uint64_t>(tensor.rows * tensor.columns);
         const auto row_done = [&] { progress.update(done += static_cast<uint64_t>(tensor.columns), total); };
         writer.add({tensor.name, tensor.type, tensor.shape, [&, row_done](const gguf::Writer::Sink& out) {
-                        generate(tensor, options.seed, row_done, out);
+                        const bool encodes = dtype::info(tensor.type).encode != nullptr;
+                        (encodes ? generate<EncodedRows> : generate<RandomBlocks>)(tensor, options.seed,
+                                                                                   row_done, out);
                     }});
     }
     writer.write(options.out);
@@ -236,6 +264,10 @@ std::string spelling_note(const SynthVocabulary& vocabulary) {
         "the vocabulary holds {} of the 256 bytes, so only text made of those can be spelled; 258 "
         "tokens spell any",
         vocabulary.bytes);
+}
+
+std::string joined(const std::string& first, const std::string& second) {
+    return first + (first.empty() || second.empty() ? "" : "; ") + second;
 }
 
 }  // namespace
@@ -253,7 +285,7 @@ SynthResult synth(const SynthOptions& options) {
     return {.size = plan.size,
             .parameters = plan.parameters,
             .bytes = std::filesystem::file_size(options.out),
-            .note = spelling_note(vocabulary)};
+            .note = joined(storage_note(plan.tensors, plan.type), spelling_note(vocabulary))};
 }
 
 }  // namespace plait::tools

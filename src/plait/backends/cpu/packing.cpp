@@ -1,7 +1,9 @@
 #include "plait/backends/cpu/packing.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #include "plait/backends/cpu/simd/pack_x8.h"
 #include "plait/base/ensure.h"
@@ -14,23 +16,23 @@ namespace {
 
 using simd::kPackedRows;
 
-using PackFn = void (*)(const simd::PackArgs&);
+// A format that can be packed. Of its blocks the first `halves` numbers are scales of 16 bits, the rest
+// codes.
+struct Packable {
+    ir::DType type;
+    int64_t halves;
+    void (*pack)(const simd::PackArgs&);
+};
+constexpr Packable kPackable[] = {{ir::DType::Q8_0, 1, simd::pack_q8_0_x8},
+                                  {ir::DType::Q4_0, 1, simd::pack_q4_0_x8},
+                                  {ir::DType::Q4_1, 2, simd::pack_q4_1_x8}};
+constexpr size_t kLargestBlock = sizeof(dtype::BlockQ8_0);
+static_assert(kLargestBlock >= sizeof(dtype::BlockQ4_0) && kLargestBlock >= sizeof(dtype::BlockQ4_1));
 
-PackFn pack_function(ir::DType type) {
-    switch (type) {
-        case ir::DType::Q8_0:
-            return simd::pack_q8_0_x8;
-        case ir::DType::Q4_0:
-            return simd::pack_q4_0_x8;
-        case ir::DType::Q4_1:
-            return simd::pack_q4_1_x8;
-        case ir::DType::F32:
-        case ir::DType::F16:
-        case ir::DType::BF16:
-        case ir::DType::I32:
-            return nullptr;
-    }
-    return nullptr;
+// nullptr for formats that cannot be packed.
+const Packable* find_packable(ir::DType type) {
+    const auto* found = std::ranges::find(kPackable, type, &Packable::type);
+    return found == std::end(kPackable) ? nullptr : found;
 }
 
 // Work units of packing: some groups of rows of one matrix.
@@ -49,11 +51,11 @@ struct PackJob {
         const int64_t rows = matrix_rows(desc);
         const int64_t begin = unit % units_per_matrix * kRowsPerUnit;
         const int64_t row_bytes = desc.row_bytes();
-        pack_function(desc.type)({.rows_begin = from + (matrix * rows + begin) * row_bytes,
-                                  .row_bytes = row_bytes,
-                                  .packed = to + matrix * packed_matrix_bytes(desc) + begin * row_bytes,
-                                  .rows = std::min(kRowsPerUnit, rows - begin),
-                                  .k = desc.shape.last()});
+        find_packable(desc.type)->pack({.rows_begin = from + (matrix * rows + begin) * row_bytes,
+                                        .row_bytes = row_bytes,
+                                        .packed = to + matrix * packed_matrix_bytes(desc) + begin * row_bytes,
+                                        .rows = std::min(kRowsPerUnit, rows - begin),
+                                        .k = desc.shape.last()});
     }
 };
 
@@ -63,13 +65,10 @@ void pack_units(void* context, int /*worker*/) {
         job.pack_unit(unit);
 }
 
-// Bytes in front of the codes of one block of a group, per row: the block's scales.
-int64_t scale_bytes(ir::DType type) { return type == ir::DType::Q4_1 ? 4 : 2; }
-
 // Takes one row's block out of a group's block: scales lie as [scale][row], codes in chunks of 4 bytes per
 // row.
 void extract_block(ir::DType type, const std::byte* group_block, int64_t row, std::byte* block) {
-    const int64_t scales = scale_bytes(type) / 2;
+    const int64_t scales = find_packable(type)->halves;
     for (int64_t s = 0; s < scales; ++s) {
         std::memcpy(block + s * 2, group_block + (s * kPackedRows + row) * 2, 2);
     }
@@ -82,7 +81,13 @@ void extract_block(ir::DType type, const std::byte* group_block, int64_t row, st
 
 }  // namespace
 
-bool can_pack(ir::DType type) { return pack_function(type) != nullptr; }
+bool can_pack(ir::DType type) { return find_packable(type) != nullptr; }
+
+device::FormatSet packable_formats() {
+    device::FormatSet formats = 0;
+    for (const Packable& row : kPackable) formats |= device::format_bit(row.type);
+    return formats;
+}
 
 int64_t matrix_rows(const ir::TensorDesc& desc) { return desc.shape[desc.shape.rank() - 2]; }
 
@@ -109,8 +114,7 @@ void decode_packed_row(ir::DType type, const std::byte* matrix, int64_t row, int
     const int64_t blocks = k / format.block_elements;
     const int64_t group_block_bytes = format.block_bytes * kPackedRows;
     const std::byte* group = matrix + row / kPackedRows * blocks * group_block_bytes;
-    std::byte block[sizeof(dtype::BlockQ8_0)];
-    static_assert(sizeof(block) >= sizeof(dtype::BlockQ4_0) && sizeof(block) >= sizeof(dtype::BlockQ4_1));
+    std::byte block[kLargestBlock];
     for (int64_t b = 0; b < blocks; ++b) {
         extract_block(type, group + b * group_block_bytes, row % kPackedRows, block);
         format.decode(block, out + b * format.block_elements, format.block_elements);

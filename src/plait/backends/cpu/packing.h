@@ -4,6 +4,7 @@
 #include <span>
 
 #include "plait/backends/cpu/runner.h"
+#include "plait/device/describe.h"
 #include "plait/ir/tensor.h"
 
 // The CPU's packed layout of matrices: rows interleaved in groups of 8 (simd/pack_x8.h). A stack of matrices
@@ -14,6 +15,7 @@ inline constexpr const char* kPackedLayout = "cpu.x8/1";
 
 // The block formats that can be packed.
 bool can_pack(ir::DType type);
+device::FormatSet packable_formats();
 
 // Rows of one matrix of the tensor ([rows, k] or [stack, rows, k]).
 int64_t matrix_rows(const ir::TensorDesc& desc);

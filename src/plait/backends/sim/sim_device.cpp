@@ -11,20 +11,13 @@
 namespace plait::backends::sim {
 namespace {
 
-device::FormatSet all_formats() {
-    device::FormatSet formats = 0;
-    for (const dtype::DTypeInfo& format : dtype::table()) {
-        if (format.type != ir::DType::I32) formats |= device::format_bit(format.type);
-    }
-    return formats;
-}
-
 // A row for the op if it computes anything.
 template <class OpType>
 void add_row(std::vector<device::SupportRow>& rows) {
     if (OpType::descriptor().reference == nullptr) return;
-    rows.push_back(
-        {.op = ir::op_id_of<OpType>(), .weight_formats = all_formats(), .state_formats = all_formats()});
+    rows.push_back({.op = ir::op_id_of<OpType>(),
+                    .weight_formats = device::weight_formats(),
+                    .state_formats = device::cache_formats()});
 }
 
 template <size_t... I>

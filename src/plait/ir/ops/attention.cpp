@@ -22,8 +22,8 @@ constexpr int64_t kMaxWidth = 1024;
 constexpr int64_t kMaxPageTokens = 256;
 
 void expect_state(const char* op, const TensorDesc& state) {
-    expect_shape(state.type != DType::I32 && state.shape.rank() == 4 && state.rows == Rows::fixed, op,
-                 "state as [pages, heads, page_tokens, width] of a cache format", state);
+    expect_shape(dtype::is_cache_format(state.type) && state.shape.rank() == 4 && state.rows == Rows::fixed,
+                 op, "state as [pages, heads, page_tokens, width] of a cache format", state);
     expect_shape(state.shape[2] > 0 && state.shape[2] <= kMaxPageTokens, op,
                  fmt::format("pages of 1 to {} tokens", kMaxPageTokens), state);
     expect_shape(state.shape[3] > 0 && state.shape[3] <= kMaxWidth, op,

@@ -13,7 +13,6 @@
 namespace plait::ir::test {
 namespace {
 
-constexpr DType kCacheTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
 constexpr int64_t kCapacity = 8;
 constexpr int64_t kPages = 12;
 constexpr int32_t kPageTokens = 3;
@@ -51,7 +50,7 @@ std::vector<float> rounded(DType type, std::vector<float> row) {
 
 class CacheTypes : public testing::TestWithParam<DType> {};
 
-INSTANTIATE_TEST_SUITE_P(Formats, CacheTypes, testing::ValuesIn(kCacheTypes),
+INSTANTIATE_TEST_SUITE_P(Formats, CacheTypes, testing::ValuesIn(cache_types()),
                          [](const auto& test) { return dtype::info(test.param).name; });
 
 TEST_P(CacheTypes, KvWriteStoresRowsAtTheirSlots) {

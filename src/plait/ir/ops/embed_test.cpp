@@ -13,23 +13,22 @@ const TensorDesc kIds{DType::I32, {4}, Rows::tokens};
 class EmbedTypes : public testing::TestWithParam<DType> {};
 
 TEST_P(EmbedTypes, GivesTheDecodedRows) {
-    const TestTensor table = make_tensor({GetParam(), {6, 64}}, 1);
+    const auto width = static_cast<size_t>(dtype::padded_elements(GetParam(), 64));
+    const TestTensor table = make_tensor({GetParam(), {6, static_cast<int64_t>(width)}}, 1);
     const TestTensor ids = make_ids(kIds, std::vector<int32_t>{5, 0, 5, -7});
     const TestStep step(simple_spec(4, 3));
     const auto outputs = run_reference(Embed{}, std::vector{table, ids}, step);
     const std::vector<float> rows = values_of(table);
     const std::vector<float> y = values_of(outputs[0]);
-    for (size_t i = 0; i < 64; ++i) {
-        EXPECT_EQ(y[i], rows[5 * 64 + i]);
-        EXPECT_EQ(y[64 + i], rows[i]);
-        EXPECT_EQ(y[128 + i], rows[5 * 64 + i]);
+    for (size_t i = 0; i < width; ++i) {
+        EXPECT_EQ(y[i], rows[5 * width + i]);
+        EXPECT_EQ(y[width + i], rows[i]);
+        EXPECT_EQ(y[2 * width + i], rows[5 * width + i]);
     }
     EXPECT_TRUE(rest_is_poisoned(outputs[0], step)) << "the fourth id is none";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EmbedTypes,
-                         testing::Values(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0,
-                                         DType::Q4_1),
+INSTANTIATE_TEST_SUITE_P(Formats, EmbedTypes, testing::ValuesIn(weight_types()),
                          [](const auto& test) { return dtype::info(test.param).name; });
 
 TEST(Embed, TakesAnyWidthOfElements) {

@@ -20,7 +20,9 @@ double product(const std::vector<float>& a, size_t a_row, const std::vector<floa
 class MatmulTypes : public testing::TestWithParam<DType> {
   protected:
     std::vector<int64_t> column_counts() const {
-        if (dtype::info(GetParam()).block_elements == 1) return {1, 33, 256, 257, 600};
+        const int64_t block = dtype::info(GetParam()).block_elements;
+        if (block == 1) return {1, 33, 256, 257, 600};
+        if (block > 32) return {block, 3 * block};
         return {32, 96, 256, 288, 544};
     }
 };
@@ -44,8 +46,9 @@ TEST_P(MatmulTypes, MatchesItsFormula) {
 }
 
 TEST_P(MatmulTypes, GivesATokenTheSameBitsAmongOthers) {
-    const TestTensor x = make_tensor(rows_of({7, 544}), 1);
-    const TestTensor w = make_tensor({GetParam(), {9, 544}}, 2);
+    const int64_t in = dtype::padded_elements(GetParam(), 544);
+    const TestTensor x = make_tensor(rows_of({7, in}), 1);
+    const TestTensor w = make_tensor({GetParam(), {9, in}}, 2);
     const auto alone = run_reference(Matmul{}, std::vector{x, w}, TestStep(simple_spec(7, 1)));
     const auto among = run_reference(Matmul{}, std::vector{x, w}, TestStep(simple_spec(7, 7)));
     EXPECT_TRUE(std::equal(alone[0].bytes.begin(), alone[0].bytes.begin() + 9 * 4, among[0].bytes.begin()));
@@ -53,10 +56,11 @@ TEST_P(MatmulTypes, GivesATokenTheSameBitsAmongOthers) {
 
 TEST_P(MatmulTypes, ChoosesExpertsPerSlot) {
     const std::vector<int32_t> chosen{3, 0, 2, 2, 1, 3, 99, 99};
-    const TestTensor w = make_tensor({GetParam(), {4, 3, 64}}, 1);
+    const int64_t in = dtype::padded_elements(GetParam(), 64);
+    const TestTensor w = make_tensor({GetParam(), {4, 3, in}}, 1);
     const TestTensor ids = make_ids(rows_of({4, 2}, DType::I32), chosen);
     const TestStep step(simple_spec(4, 3));
-    for (const Shape& shape : {Shape{4, 64}, Shape{4, 2, 64}}) {
+    for (const Shape& shape : {Shape{4, in}, Shape{4, 2, in}}) {
         const TestTensor x = make_tensor(rows_of(shape), 2);
         const auto outputs = run_reference(MatmulExperts{}, std::vector{x, w, ids}, step);
         EXPECT_EQ(outputs[0].desc, rows_of({4, 2, 3}));
@@ -65,16 +69,15 @@ TEST_P(MatmulTypes, ChoosesExpertsPerSlot) {
             for (size_t o = 0; o < 3; ++o) {
                 const size_t x_row = shape.rank() == 2 ? slot / 2 : slot;
                 const size_t w_row = static_cast<size_t>(chosen[slot]) * 3 + o;
-                EXPECT_NEAR(y[slot * 3 + o], product(values_of(x), x_row, values_of(w), w_row, 64), 1e-5);
+                EXPECT_NEAR(y[slot * 3 + o],
+                            product(values_of(x), x_row, values_of(w), w_row, static_cast<size_t>(in)), 1e-5);
             }
         }
         EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, MatmulTypes,
-                         testing::Values(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0,
-                                         DType::Q4_1),
+INSTANTIATE_TEST_SUITE_P(Formats, MatmulTypes, testing::ValuesIn(weight_types()),
                          [](const auto& test) { return dtype::info(test.param).name; });
 
 TEST(Matmul, DoesNothingInAnEmptyStep) {

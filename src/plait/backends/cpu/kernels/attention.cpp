@@ -4,7 +4,6 @@
 
 #include "plait/backends/cpu/kernel.h"
 #include "plait/backends/cpu/kernels/by_format.h"
-#include "plait/base/ensure.h"
 
 // Attention over paged state. An item is one token and one key/value head: the query heads that share the
 // head are rows of one small product, so each cached row is read once for all of them.
@@ -177,8 +176,7 @@ void store_row(ir::DType type, const float* row, int64_t width, std::byte* to) {
     const int64_t whole = width / format.block_elements * format.block_elements;
     format.encode(row, to, whole);
     if (whole == width) return;
-    float tail[32] = {};
-    ENSURE(format.block_elements <= 32, "blocks of caches are at most 32 wide");
+    float tail[dtype::kMaxCacheBlock] = {};
     std::copy(row + whole, row + width, tail);
     format.encode(tail, to + dtype::row_bytes(type, whole), format.block_elements);
 }
@@ -198,18 +196,17 @@ void run_kv_write(const KernelCall& call, int64_t item, std::byte* /*workspace*/
 
 }  // namespace
 
-void add_attention_kernels(const KernelChoice& /*choice*/, std::vector<Kernel>& list) {
-    using ir::DType;
-    constexpr auto kCaches =
-        device::formats(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1);
+void add_attention_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
+    const device::FormatSet read =
+        formats_of(choice.simd->matmul_f32) & formats_of(choice.simd->weighted_rows);
     list.push_back({.support = {.op = ir::op_id_of<ir::Attention>(),
-                                .weight_formats = device::formats(DType::F32),
-                                .state_formats = kCaches},
+                                .weight_formats = device::formats(ir::DType::F32),
+                                .state_formats = device::cache_formats() & read},
                     .items = attention_items,
                     .run = run_attention,
                     .workspace_bytes = Softmax::workspace_bytes,
                     .stretch = attention_stretch});
-    list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = kCaches},
+    list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = device::cache_formats()},
                     .items = token_items,
                     .run = run_kv_write});
 }

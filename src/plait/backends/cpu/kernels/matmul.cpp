@@ -11,7 +11,6 @@ namespace plait::backends::cpu {
 namespace {
 
 using simd::MatmulArgs;
-using simd::MatmulFn;
 
 // Small enough that a decode step of a small model has several items per worker, and that 32 weight rows and
 // 64 quantised activation rows share the second-level cache.
@@ -21,22 +20,8 @@ static_assert(kRowBlock % simd::kPackedRows == 0);
 
 int64_t blocks(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
 
-// Which SIMD kernel multiplies with a weight format: one function per way of storing weights and activations.
-MatmulFn f32_function(const simd::KernelTable& simd, ir::DType type) {
-    return by_format(simd.matmul_f32, type);
-}
-
-MatmulFn q8_function(const simd::KernelTable& simd, ir::DType type) {
-    return by_block_format(simd.matmul_q8, type);
-}
-
-MatmulFn packed_function(const simd::KernelTable& simd, ir::DType type) {
-    return by_block_format(simd.matmul_q8_x8, type);
-}
-
-// How the operands of one kernel row lie.
+// How the operands of one kernel row lie, and which SIMD kernel multiplies them.
 struct F32Rows {
-    static constexpr MatmulFn (*function)(const simd::KernelTable&, ir::DType) = f32_function;
     // Fills in where the activations from row `row` on lie.
     static void set_activations(const KernelCall& call, int64_t row, MatmulArgs& args) {
         args.activation_bytes = args.k * static_cast<int64_t>(sizeof(float));
@@ -45,10 +30,13 @@ struct F32Rows {
     static int64_t matrix_bytes(const ir::TensorDesc& weight) {
         return matrix_rows(weight) * weight.row_bytes();
     }
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* /*workspace*/) {
+        by_format(call.simd->matmul_f32, call.in(1).desc.type)(args);
+    }
+    static constexpr int64_t (*workspace_bytes)(const ir::Op&, std::span<const ir::TensorDesc>) = nullptr;
 };
 
 struct Q8Rows : F32Rows {
-    static constexpr MatmulFn (*function)(const simd::KernelTable&, ir::DType) = q8_function;
     static void set_activations(const KernelCall& call, int64_t row, MatmulArgs& args) {
         const simd::ActBlocks x = quantised_from(call.quantised, row * args.k);
         args.activation_bytes = args.k / kQuantisedBlock * static_cast<int64_t>(sizeof(simd::ActBlock));
@@ -56,11 +44,42 @@ struct Q8Rows : F32Rows {
         args.refined = x.refined;
         args.residuals = x.residuals;
     }
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* /*workspace*/) {
+        by_format(call.simd->matmul_q8, call.in(1).desc.type)(args);
+    }
 };
 
 struct Q8Packed : Q8Rows {
-    static constexpr MatmulFn (*function)(const simd::KernelTable&, ir::DType) = packed_function;
     static int64_t matrix_bytes(const ir::TensorDesc& weight) { return packed_matrix_bytes(weight); }
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* /*workspace*/) {
+        by_format(call.simd->matmul_q8_x8, call.in(1).desc.type)(args);
+    }
+};
+
+// For every format there is: a few weight rows at a time become floats, which all tokens of the item then
+// share.
+struct DecodedRows : F32Rows {
+    // As many as the widest tile of matmul_f32 takes.
+    static constexpr int64_t kAtOnce = 4;
+
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* workspace) {
+        const dtype::DTypeInfo& format = dtype::info(call.in(1).desc.type);
+        auto* decoded = reinterpret_cast<float*>(workspace);
+        for (int64_t row = 0; row < args.rows; row += kAtOnce) {
+            const auto* weights = static_cast<const std::byte*>(args.weights) + row * args.row_bytes;
+            MatmulArgs part = args;
+            part.weights = decoded;
+            part.row_bytes = args.activation_bytes;  // both are k floats
+            part.out = args.out + row;
+            part.rows = std::min(kAtOnce, args.rows - row);
+            for (int64_t r = 0; r < part.rows; ++r)
+                format.decode(weights + r * args.row_bytes, decoded + r * args.k, args.k);
+            by_format(call.simd->matmul_f32, ir::DType::F32)(part);
+        }
+    }
+    static int64_t workspace_bytes(const ir::Op& /*op*/, std::span<const ir::TensorDesc> inputs) {
+        return kAtOnce * inputs[1].shape.last() * static_cast<int64_t>(sizeof(float));
+    }
 };
 
 int64_t matmul_items(const KernelCall& call) {
@@ -71,7 +90,7 @@ int64_t matmul_items(const KernelCall& call) {
 // Token blocks are the outer count: neighbours in time share weights' rows only in the last cache, but
 // activations stay.
 template <class Layout>
-void run_matmul(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+void run_matmul(const KernelCall& call, int64_t item, std::byte* workspace) {
     const ir::TensorDesc& weight = call.in(1).desc;
     const int64_t rows = matrix_rows(weight);
     const int64_t row_blocks = blocks(rows, kRowBlock);
@@ -88,7 +107,7 @@ void run_matmul(const KernelCall& call, int64_t item, std::byte* /*workspace*/) 
         .k = weight.shape.last(),
     };
     Layout::set_activations(call, token, args);
-    Layout::function(*call.simd, weight.type)(args);
+    Layout::multiply(call, args, workspace);
 }
 
 int64_t expert_items(const KernelCall& call) {
@@ -98,7 +117,7 @@ int64_t expert_items(const KernelCall& call) {
 
 // An item is a block of one chosen expert's output features for one token.
 template <class Layout>
-void run_experts(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+void run_experts(const KernelCall& call, int64_t item, std::byte* workspace) {
     const ir::TensorDesc& weight = call.in(1).desc;
     const int64_t rows = matrix_rows(weight);
     const int64_t row_blocks = blocks(rows, kRowBlock);
@@ -117,7 +136,7 @@ void run_experts(const KernelCall& call, int64_t item, std::byte* /*workspace*/)
         .k = weight.shape.last(),
     };
     Layout::set_activations(call, input_row, args);
-    Layout::function(*call.simd, weight.type)(args);
+    Layout::multiply(call, args, workspace);
 }
 
 int64_t quantise_items(const KernelCall& call) {
@@ -137,23 +156,22 @@ void add_pair(device::FormatSet formats, const char* layout, int64_t multiple, A
         return device::SupportRow{
             .op = op, .weight_formats = formats, .weight_layout = layout, .weight_multiple = multiple};
     };
-    list.push_back({row(ir::op_id_of<ir::Matmul>()), activation, matmul_items, run_matmul<Layout>});
-    list.push_back({row(ir::op_id_of<ir::MatmulExperts>()), activation, expert_items, run_experts<Layout>});
+    list.push_back({row(ir::op_id_of<ir::Matmul>()), activation, matmul_items, run_matmul<Layout>,
+                    Layout::workspace_bytes});
+    list.push_back({row(ir::op_id_of<ir::MatmulExperts>()), activation, expert_items, run_experts<Layout>,
+                    Layout::workspace_bytes});
 }
 
 }  // namespace
 
 void add_matmul_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
-    using ir::DType;
-    constexpr auto kBlocks = device::formats(DType::Q8_0, DType::Q4_0, DType::Q4_1);
-    constexpr auto kElements = device::formats(DType::F32, DType::F16, DType::BF16);
-    if (choice.exact) {
-        add_pair<F32Rows>(kBlocks | kElements, device::kRowLayout, 1, ActivationFormat::f32, list);
-        return;
-    }
-    if (choice.packed) add_pair<Q8Packed>(kBlocks, kPackedLayout, 32, ActivationFormat::q8, list);
-    add_pair<Q8Rows>(kBlocks, device::kRowLayout, 32, ActivationFormat::q8, list);
-    add_pair<F32Rows>(kElements, device::kRowLayout, 1, ActivationFormat::f32, list);
+    const simd::KernelTable& simd = *choice.simd;
+    if (choice.packed)
+        add_pair<Q8Packed>(formats_of(simd.matmul_q8_x8), kPackedLayout, 32, ActivationFormat::q8, list);
+    if (!choice.exact)
+        add_pair<Q8Rows>(formats_of(simd.matmul_q8), device::kRowLayout, 32, ActivationFormat::q8, list);
+    add_pair<F32Rows>(formats_of(simd.matmul_f32), device::kRowLayout, 1, ActivationFormat::f32, list);
+    add_pair<DecodedRows>(device::weight_formats(), device::kRowLayout, 1, ActivationFormat::f32, list);
 }
 
 const Kernel& quantise_kernel() {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "plait/backends/cpu/kernel.h"
+#include "plait/backends/cpu/kernels/by_format.h"
 #include "plait/backends/cpu/packing.h"
 #include "plait/base/ensure.h"
 
@@ -166,15 +167,16 @@ void run_weighted_sum(const KernelCall& call, int64_t item, std::byte* /*workspa
     const int64_t used = call.in(1).desc.shape[1];
     const int64_t width = row_width(call.in(0));
     std::fill_n(out_row(call, item), width, 0.0f);
-    call.simd->weighted_rows.f32({.rows_begin = in_row(call, 0, item * used),
-                                  .row_bytes = width * static_cast<int64_t>(sizeof(float)),
-                                  .weights = in_row(call, 1, item),
-                                  .weights_stride = used,
-                                  .out = out_row(call, item),
-                                  .out_stride = width,
-                                  .rows = used,
-                                  .queries = 1,
-                                  .width = width});
+    by_format(call.simd->weighted_rows,
+              ir::DType::F32)({.rows_begin = in_row(call, 0, item * used),
+                               .row_bytes = width * static_cast<int64_t>(sizeof(float)),
+                               .weights = in_row(call, 1, item),
+                               .weights_stride = used,
+                               .out = out_row(call, item),
+                               .out_stride = width,
+                               .rows = used,
+                               .queries = 1,
+                               .width = width});
 }
 
 int64_t row_stretch(std::span<const ir::TensorDesc> /*inputs*/, const ir::TensorDesc& output) {
@@ -188,14 +190,13 @@ void run_reference(const KernelCall& call, int64_t /*item*/, std::byte* /*worksp
 }
 
 constexpr auto kF32 = device::formats(ir::DType::F32);
-constexpr auto kAnyWeight = device::formats(ir::DType::F32, ir::DType::F16, ir::DType::BF16, ir::DType::Q8_0,
-                                            ir::DType::Q4_0, ir::DType::Q4_1);
-constexpr auto kAnyState = kAnyWeight;
 
 template <class OpType>
 Kernel row_kernel(int64_t (*items)(const KernelCall&), void (*run)(const KernelCall&, int64_t, std::byte*),
                   device::FormatSet weights = kF32) {
-    return {.support = {.op = ir::op_id_of<OpType>(), .weight_formats = weights, .state_formats = kAnyState},
+    return {.support = {.op = ir::op_id_of<OpType>(),
+                        .weight_formats = weights,
+                        .state_formats = device::cache_formats()},
             .items = items,
             .run = run};
 }
@@ -213,13 +214,11 @@ Kernel whole_row_kernel(int64_t (*items)(const KernelCall&),
 
 void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     if (choice.packed) {
-        Kernel packed =
-            row_kernel<ir::Embed>(output_items, run_embed_packed,
-                                  device::formats(ir::DType::Q8_0, ir::DType::Q4_0, ir::DType::Q4_1));
+        Kernel packed = row_kernel<ir::Embed>(output_items, run_embed_packed, packable_formats());
         packed.support.weight_layout = kPackedLayout;
         list.push_back(packed);
     }
-    list.push_back(row_kernel<ir::Embed>(output_items, run_embed, kAnyWeight));
+    list.push_back(row_kernel<ir::Embed>(output_items, run_embed, device::weight_formats()));
     list.push_back(whole_row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
     list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
     list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "plait/dtype/type.h"
+
 // The CPU's kernels as plain function pointers, one table per instruction set. Plain C++ on purpose: the
 // files that fill a table are compiled with flags other files must not see, so nothing here may emit code
 // (simd/README.md).
@@ -80,6 +82,12 @@ using NormFn = void (*)(const NormArgs&);
 using UnaryFn = void (*)(const float* x, float* out, int64_t n);                   // `out` may be `x`
 using BinaryFn = void (*)(const float* a, const float* b, float* out, int64_t n);  // `out` may be `a` or `b`
 
+// A kernel that exists once per format, indexed by dtype::DType; nullptr where a format has none.
+template <class Fn>
+struct PerFormat {
+    Fn of[dtype::kTypeCount];
+};
+
 struct KernelTable {
     // Quantises k values (a multiple of 32) to k / 32 blocks: d = amax / 127, q = x / d rounded to nearest
     // even. A block whose amax / 127 is not a normal number holds zeros. A block with a NaN or an infinity
@@ -92,26 +100,18 @@ struct KernelTable {
     // tokens = queries that share them). Block formats are decoded in registers to the very values dtype's
     // decoders give. k is any positive number; a row of a block format holds k rounded up to whole blocks, of
     // which the surplus is ignored as long as it decodes to finite values.
-    struct {
-        MatmulFn f32, f16, bf16, q8_0, q4_0, q4_1;
-    } matmul_f32;
+    PerFormat<MatmulFn> matmul_f32;
 
     // ActBlock activations with weights in GGUF's row layout. k is a multiple of 32.
-    struct {
-        MatmulFn q8_0, q4_0, q4_1;
-    } matmul_q8;
+    PerFormat<MatmulFn> matmul_q8;
 
     // ActBlock activations with weights packed by pack_x8.h. The same numbers as matmul_q8 to float rounding
     // (the order of additions differs), and several times faster. `weights` points to a group of 8 rows;
     // `rows` may stop inside a group.
-    struct {
-        MatmulFn q8_0, q4_0, q4_1;
-    } matmul_q8_x8;
+    PerFormat<MatmulFn> matmul_q8_x8;
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
-    struct {
-        WeightedRowsFn f32, f16, bf16, q8_0, q4_0, q4_1;
-    } weighted_rows;
+    PerFormat<WeightedRowsFn> weighted_rows;
 
     // Largest of n values, n > 0; a NaN is passed over (the exp_sum that follows becomes NaN).
     float (*max)(const float* x, int64_t n);

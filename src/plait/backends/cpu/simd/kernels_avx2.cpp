@@ -27,8 +27,8 @@ struct Avx2Ops : X86Ops {
         asm("" : "+x"(next));
         return next;
     }
+    static I dot_s8_lanes(B w, B s) { return dot_s8(_mm256_setzero_si256(), w, s); }
     static I start_s8(int32_t) { return _mm256_setzero_si256(); }
-    static I start_s8_lane0(int32_t) { return _mm256_setzero_si256(); }
 };
 
 constexpr KernelTable kTable = make_table<Avx2Ops>();

@@ -18,8 +18,12 @@ struct AvxVnniOps : X86Ops {
     static I dot_s8(I sum, B w, B s) {
         return _mm256_dpbusd_avx_epi32(sum, _mm256_xor_si256(w, _mm256_set1_epi8(-128)), s);
     }
+    // |w| * (sign(w) s)
+    static I dot_s8_lanes(B w, B s) {
+        return _mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), _mm256_sign_epi8(w, w),
+                                       _mm256_sign_epi8(s, w));
+    }
     static I start_s8(int32_t sum) { return set_i(-128 * sum); }
-    static I start_s8_lane0(int32_t sum) { return lane0_i(-128 * sum); }
 };
 
 constexpr KernelTable kTable = make_table<AvxVnniOps>();

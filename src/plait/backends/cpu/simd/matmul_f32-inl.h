@@ -115,7 +115,7 @@ void matmul_f32(const MatmulArgs& a) {
     if (a.tokens == 1)
         for (; row + O::kStreams <= a.rows; row += O::kStreams)
             matmul_f32_tile<O, W, O::kStreams, 1>(a, row, 0);
-    else
+    else if constexpr (W::kRowTiles)
         for (; row + O::kTileRows <= a.rows; row += O::kTileRows) matmul_f32_rows<O, W, O::kTileRows>(a, row);
     for (; row < a.rows; ++row) matmul_f32_rows<O, W, 1>(a, row);
 }

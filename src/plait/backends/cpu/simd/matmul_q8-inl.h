@@ -1,44 +1,13 @@
 #pragma once
 
+#include "plait/backends/cpu/simd/dots_k-inl.h"
 #include "plait/backends/cpu/simd/kernel_table.h"
 #include "plait/backends/cpu/simd/partial-inl.h"
 
 // Block weights in GGUF's row layout with ActBlock activations: integer dot products of 32 elements, one
-// float step a block. A lane holds the products of 4 neighbouring elements; the lanes are added up at the end
-// of the row.
+// float step a block (dots-inl.h). A tile of rows and tokens only shares loads.
 namespace plait::backends::cpu::simd {
 namespace {
-
-template <class O>
-struct DotQ8_0 {
-    static constexpr int kBytes = 34;
-    static typename O::B load(const uint8_t* p) { return O::load_b(p + 2); }
-    static typename O::F add(typename O::F sum, const uint8_t* p, typename O::B w, const ActBlock& x) {
-        const typename O::I dot = O::dot_s8(O::start_s8_lane0(x.sum), w, O::load_b(x.q));
-        return O::fma(O::to_f(dot), O::set(O::half(p) * x.d), sum);
-    }
-};
-
-template <class O>
-struct DotQ4_0 {
-    static constexpr int kBytes = 18;
-    static typename O::B load(const uint8_t* p) { return O::expand_nibbles(p + 2); }
-    static typename O::F add(typename O::F sum, const uint8_t* p, typename O::B w, const ActBlock& x) {
-        const typename O::I dot = O::finish(O::dot_u7(O::zero_sum(), w, O::load_b(x.q)));
-        return O::fma(O::to_f(O::sub_i(dot, O::lane0_i(8 * x.sum))), O::set(O::half(p) * x.d), sum);
-    }
-};
-
-template <class O>
-struct DotQ4_1 {
-    static constexpr int kBytes = 20;
-    static typename O::B load(const uint8_t* p) { return O::expand_nibbles(p + 4); }
-    static typename O::F add(typename O::F sum, const uint8_t* p, typename O::B w, const ActBlock& x) {
-        const typename O::I dot = O::finish(O::dot_u7(O::zero_sum(), w, O::load_b(x.q)));
-        sum = O::fma(O::to_f(dot), O::set(O::half(p) * x.d), sum);
-        return O::fma(O::to_f(O::lane0_i(x.sum)), O::set(O::half(p + 2) * x.d), sum);
-    }
-};
 
 inline const ActBlock* activation_row(const MatmulArgs& a, int64_t token) {
     const auto* bytes = static_cast<const uint8_t*>(a.activations) + token * a.activation_bytes;
@@ -76,10 +45,9 @@ void matmul_q8_tile(const MatmulArgs& a, int64_t first_row, int64_t first_token)
     for (int64_t block = 0; 32 * block < a.k; ++block) {
 #pragma GCC unroll 8
         for (int r = 0; r < Rows; ++r) {
-            const uint8_t* p = weights + r * a.row_bytes + block * Dot::kBytes;
-            const typename O::B w = Dot::load(p);
+            const auto w = Dot::load(weights + r * a.row_bytes, block);
 #pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t) sum[r][t] = Dot::add(sum[r][t], p, w, x[t][block]);
+            for (int t = 0; t < Tokens; ++t) sum[r][t] = add_dot(sum[r][t], w, x[t][block]);
         }
     }
 #pragma GCC unroll 8
@@ -88,8 +56,8 @@ void matmul_q8_tile(const MatmulArgs& a, int64_t first_row, int64_t first_token)
             const ActBlock& residual = residual_row(a, first_token + t)[block];
 #pragma GCC unroll 8
             for (int r = 0; r < Rows; ++r) {
-                const uint8_t* p = weights + r * a.row_bytes + block * Dot::kBytes;
-                sum[r][t] = Dot::add(sum[r][t], p, Dot::load(p), residual);
+                const auto w = Dot::load(weights + r * a.row_bytes, block);
+                sum[r][t] = add_dot(sum[r][t], w, residual);
             }
         });
     }

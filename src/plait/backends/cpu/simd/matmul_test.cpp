@@ -2,7 +2,9 @@
 // for any tiling.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "plait/backends/cpu/simd/pack_x8.h"
 #include "plait/backends/cpu/simd/test_support.h"
@@ -16,36 +18,24 @@ using test::kNan;
 using test::Rows;
 
 constexpr float kCanary = -12345.0f;
-constexpr DType kAllTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
-constexpr DType kBlockTypes[] = {DType::Q8_0, DType::Q4_0, DType::Q4_1};
 
-MatmulFn f32_kernel(const KernelTable& table, DType type) {
-    switch (type) {
-        case DType::F32:
-            return table.matmul_f32.f32;
-        case DType::F16:
-            return table.matmul_f32.f16;
-        case DType::BF16:
-            return table.matmul_f32.bf16;
-        case DType::Q8_0:
-            return table.matmul_f32.q8_0;
-        case DType::Q4_0:
-            return table.matmul_f32.q4_0;
-        case DType::Q4_1:
-            return table.matmul_f32.q4_1;
-        case DType::I32:
-            return nullptr;
-    }
-    return nullptr;
+// The formats that have a kernel of one kind.
+std::vector<DType> types_of(const PerFormat<MatmulFn>& kernels) {
+    std::vector<DType> types;
+    for (const dtype::DTypeInfo& row : dtype::table())
+        if (kernels.of[static_cast<size_t>(row.type)] != nullptr) types.push_back(row.type);
+    return types;
 }
 
-template <class Kernels>
-MatmulFn block_kernel(const Kernels& table, DType type) {
-    if (type == DType::Q8_0) return table.q8_0;
-    return type == DType::Q4_0 ? table.q4_0 : table.q4_1;
+MatmulFn kernel_for(const PerFormat<MatmulFn>& kernels, DType type) {
+    return kernels.of[static_cast<size_t>(type)];
 }
 
+bool can_pack(DType type) { return type == DType::Q8_0 || type == DType::Q4_0 || type == DType::Q4_1; }
+
+// Empty for formats that cannot be packed.
 std::vector<uint8_t> packed(const Rows& w) {
+    if (!can_pack(w.type)) return {};
     std::vector<uint8_t> out(static_cast<size_t>(packed_rows(w.rows) * w.row_bytes), 0xEE);
     const PackArgs args{w.bytes.data(), w.row_bytes, out.data(), w.rows, w.stored};
     if (w.type == DType::Q8_0) pack_q8_0_x8(args);
@@ -131,7 +121,7 @@ struct Product {
 };
 
 Product f32_product(const KernelTable& table, const Rows& w, const Activations& x) {
-    return {f32_kernel(table, w.type),
+    return {kernel_for(table.matmul_f32, w.type),
             w.bytes.data(),
             w.row_bytes,
             x.values.data(),
@@ -142,7 +132,7 @@ Product f32_product(const KernelTable& table, const Rows& w, const Activations& 
 }
 
 Product q8_product(const KernelTable& table, const Rows& w, const Activations& x) {
-    return {block_kernel(table.matmul_q8, w.type),
+    return {kernel_for(table.matmul_q8, w.type),
             w.bytes.data(),
             w.row_bytes,
             x.blocks.data(),
@@ -157,9 +147,17 @@ Product q8_product(const KernelTable& table, const Rows& w, const Activations& x
 Product x8_product(const KernelTable& table, const Rows& w, const std::vector<uint8_t>& packed_weights,
                    const Activations& x) {
     Product product = q8_product(table, w, x);
-    product.kernel = block_kernel(table.matmul_q8_x8, w.type);
+    product.kernel = kernel_for(table.matmul_q8_x8, w.type);
     product.weights = packed_weights.data();
     return product;
+}
+
+// All there are with quantised activations.
+std::vector<Product> quantised_products(const KernelTable& table, const Rows& w,
+                                        const std::vector<uint8_t>& packed_weights, const Activations& x) {
+    std::vector<Product> products{q8_product(table, w, x)};
+    if (can_pack(w.type)) products.push_back(x8_product(table, w, packed_weights, x));
+    return products;
 }
 
 // Every element within float rounding of the sum of its products, and the canaries alive.
@@ -191,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, MatmulTest, testing::ValuesIn(test::levels_here
 
 TEST_P(MatmulTest, F32ActivationsMatchDoublePrecision) {
     uint32_t seed = 1;
-    for (const DType type : kAllTypes) {
+    for (const DType type : types_of(k_.matmul_f32)) {
         for (const int64_t k : {1, 7, 8, 9, 31, 32, 33, 47, 64, 300}) {
             for (const auto& [rows, tokens] : {std::pair{1, 1}, {9, 1}, {7, 3}, {5, 4}, {4, 17}}) {
                 const Rows w(type, rows, k, ++seed);
@@ -205,7 +203,7 @@ TEST_P(MatmulTest, F32ActivationsMatchDoublePrecision) {
 // With a single one among zeros the product is the weight itself: bit for bit what the format's decoder
 // gives.
 TEST_P(MatmulTest, F32ActivationsSeeExactWeights) {
-    for (const DType type : kAllTypes) {
+    for (const DType type : types_of(k_.matmul_f32)) {
         const int64_t k = 77;
         const Rows w(type, 3, k, 5, 40.0f);
         Activations x(k, k, 6);
@@ -221,16 +219,16 @@ TEST_P(MatmulTest, F32ActivationsSeeExactWeights) {
 
 TEST_P(MatmulTest, QuantisedActivationsMatchDoublePrecision) {
     uint32_t seed = 100;
-    for (const DType type : kBlockTypes) {
+    for (const DType type : types_of(k_.matmul_q8)) {
         for (const int64_t k : {32, 64, 96, 320}) {
             for (const auto& [rows, tokens] :
                  {std::pair{1, 1}, {7, 2}, {8, 1}, {9, 3}, {16, 5}, {33, 1}, {40, 8}, {41, 1}, {17, 17}}) {
                 const Rows w(type, rows, k, ++seed);
                 Activations x(tokens, k, ++seed);
                 x.quantise(k_);
-                const std::string label = label_of(type, rows, tokens, k);
-                expect_close(q8_product(k_, w, x).whole(), w, x, label);
-                expect_close(x8_product(k_, w, packed(w), x).whole(), w, x, "packed " + label);
+                const std::vector<uint8_t> packed_weights = packed(w);
+                for (const Product& product : quantised_products(k_, w, packed_weights, x))
+                    expect_close(product.whole(), w, x, label_of(type, rows, tokens, k));
             }
         }
     }
@@ -249,59 +247,85 @@ TEST_P(MatmulTest, TilingChangesNoBit) {
                 ASSERT_TRUE(test::same_bits(product.in_tiles(tile_rows, tile_tokens), whole))
                     << label << " " << tile_rows << "x" << tile_tokens;
     };
-    for (const DType type : kAllTypes) {
+    for (const DType type : types_of(k_.matmul_f32)) {
         const Rows w(type, rows, k, 202);
         check(f32_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
     }
     x.quantise(k_);
-    for (const DType type : kBlockTypes) {
+    for (const DType type : types_of(k_.matmul_q8)) {
         const Rows w(type, rows, k, 203);
         check(q8_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
+        if (!can_pack(type)) continue;
         const std::vector<uint8_t> packed_weights = packed(w);
         check(x8_product(k_, w, packed_weights, x), dtype::info(type).name, {8, 16, 24, 32, 40, 43});
     }
 }
 
-// Codes at the ends of their range with activations of +-127: nothing may saturate. All products are
-// integers, so the result is exact.
+// Where a format keeps its F16 numbers, and how many it has.
+struct Halves {
+    DType type;
+    int64_t at, count;
+};
+constexpr Halves kHalves[] = {{DType::Q8_0, 0, 1},   {DType::Q4_0, 0, 1},   {DType::Q4_1, 0, 2},
+                              {DType::Q5_0, 0, 1},   {DType::Q5_1, 0, 2},   {DType::Q2_K, 80, 2},
+                              {DType::Q3_K, 108, 1}, {DType::Q4_K, 0, 2},   {DType::Q5_K, 0, 2},
+                              {DType::Q6_K, 208, 1}, {DType::IQ4_NL, 0, 1}, {DType::IQ4_XS, 0, 1},
+                              {DType::MXFP4, 0, 0}};
+
+// Rows of blocks whose F16 numbers are 1 (MXFP4: 2^-1) and whose other bytes are `code`.
+Rows constant_rows(DType type, int64_t n_rows, int64_t k, int code) {
+    Rows w(type, n_rows, k, 300);
+    const auto* halves = std::ranges::find(kHalves, type, &Halves::type);
+    EXPECT_NE(halves, std::end(kHalves)) << dtype::info(type).name;
+    const int64_t block_bytes = dtype::info(type).block_bytes;
+    for (size_t i = 0; i < w.bytes.size(); ++i) {
+        const int64_t offset = static_cast<int64_t>(i) % block_bytes - halves->at;
+        const bool scale = offset >= 0 && offset < 2 * halves->count;
+        w.bytes[i] = static_cast<uint8_t>(!scale ? code : offset % 2 ? 0x3C : 0x00);
+        if (type == DType::MXFP4 && offset == 0) w.bytes[i] = 128;
+    }
+    w.decode();
+    return w;
+}
+
+void fill(Activations& x, int pattern) {
+    std::ranges::fill(x.refined, 0);
+    for (ActBlock& block : x.blocks) {
+        block.d = 1.0f;
+        block.sum = 0;
+        for (int j = 0; j < 32; ++j) {
+            const bool positive = pattern == 0 || (pattern == 2 && j % 2 == 1);
+            block.q[j] = positive ? 127 : -127;
+            block.sum += block.q[j];
+        }
+    }
+    x.take_values();
+}
+
+// Codes at the ends of their range with activations of +-127: nothing may saturate. Products are integers, so
+// the result is exact as far as a float can hold it.
 TEST_P(MatmulTest, ExtremeCodesDoNotSaturate) {
     const int64_t rows = 19, k = 64;
-    for (const DType type : kBlockTypes) {
+    for (const DType type : types_of(k_.matmul_q8)) {
         for (const int code : {0x00, 0xFF, 0x7F, 0x80}) {
-            Rows w(type, rows, k, 300);
-            const int64_t block_bytes = dtype::info(type).block_bytes;
-            for (size_t i = 0; i < w.bytes.size(); ++i) {
-                const auto offset = static_cast<int64_t>(i) % block_bytes;
-                const int head = type == DType::Q4_1 ? 4 : 2;
-                w.bytes[i] = offset >= head ? static_cast<uint8_t>(code)
-                             : offset % 2   ? 0x3C
-                                            : 0x00;  // halves of 1
-            }
-            w.decode();
+            const Rows w = constant_rows(type, rows, k, code);
+            const std::vector<uint8_t> packed_weights = packed(w);
             for (const int pattern : {0, 1, 2}) {
                 Activations x(9, k, 301);
                 x.quantise(k_);
-                std::ranges::fill(x.refined, 0);
-                for (ActBlock& block : x.blocks) {
-                    block.d = 1.0f;
-                    block.sum = 0;
-                    for (int j = 0; j < 32; ++j) {
-                        block.q[j] = static_cast<int8_t>(pattern == 0   ? 127
-                                                         : pattern == 1 ? -127
-                                                         : j % 2        ? 127
-                                                                        : -127);
-                        block.sum += block.q[j];
-                    }
+                fill(x, pattern);
+                double expected = 0, magnitude = 0;
+                for (int64_t i = 0; i < k; ++i) {
+                    const double product = static_cast<double>(w.at(0, i)) * x.at(0, i);
+                    expected += product;
+                    magnitude += std::fabs(product);
                 }
-                x.take_values();
-                double expected = 0;
-                for (int64_t i = 0; i < k; ++i) expected += static_cast<double>(w.at(0, i)) * x.at(0, i);
-                const std::vector<uint8_t> packed_weights = packed(w);
-                for (const Product& product : {q8_product(k_, w, x), x8_product(k_, w, packed_weights, x)}) {
+                const double slack = magnitude < 0x1p24 ? 0 : magnitude * 0x1p-22;
+                for (const Product& product : quantised_products(k_, w, packed_weights, x)) {
                     const std::vector<float> found = product.whole();
                     for (int64_t t = 0; t < x.tokens; ++t)
                         for (int64_t r = 0; r < rows; ++r)
-                            ASSERT_EQ(found[t * (rows + 1) + r], expected)
+                            ASSERT_NEAR(found[t * (rows + 1) + r], expected, slack)
                                 << dtype::info(type).name << " code " << code << " pattern " << pattern;
                 }
             }
@@ -310,7 +334,7 @@ TEST_P(MatmulTest, ExtremeCodesDoNotSaturate) {
 }
 
 TEST_P(MatmulTest, ZeroRowsAndZeroActivationsGiveZero) {
-    for (const DType type : kBlockTypes) {
+    for (const DType type : types_of(k_.matmul_q8)) {
         Rows w(type, 11, 64, 400);
         std::fill(w.bytes.begin(), w.bytes.end(), 0);
         w.decode();
@@ -320,25 +344,27 @@ TEST_P(MatmulTest, ZeroRowsAndZeroActivationsGiveZero) {
             for (size_t i = 0; i < found.size(); ++i)
                 ASSERT_EQ(found[i], i % 12 == 11 ? kCanary : 0.0f) << dtype::info(type).name << " " << i;
         };
-        zero_but_canaries(q8_product(k_, w, x).whole());
-        zero_but_canaries(x8_product(k_, w, packed(w), x).whole());
+        const std::vector<uint8_t> packed_zeros = packed(w);
+        for (const Product& product : quantised_products(k_, w, packed_zeros, x))
+            zero_but_canaries(product.whole());
         const Rows full(type, 11, 64, 402);
+        const std::vector<uint8_t> packed_full = packed(full);
         std::fill(x.values.begin(), x.values.end(), 0.0f);
         x.quantise(k_);
-        zero_but_canaries(q8_product(k_, full, x).whole());
-        zero_but_canaries(x8_product(k_, full, packed(full), x).whole());
+        for (const Product& product : quantised_products(k_, full, packed_full, x))
+            zero_but_canaries(product.whole());
         zero_but_canaries(f32_product(k_, full, x).whole());
     }
 }
 
 TEST_P(MatmulTest, ANanActivationReachesItsTokenOnly) {
-    for (const DType type : kBlockTypes) {
+    for (const DType type : types_of(k_.matmul_q8)) {
         const Rows w(type, 12, 96, 500);
         Activations x(5, 96, 501);
         x.values[2 * 96 + 40] = kNan;
         x.quantise(k_);
         const std::vector<uint8_t> packed_weights = packed(w);
-        for (const Product& product : {q8_product(k_, w, x), x8_product(k_, w, packed_weights, x)}) {
+        for (const Product& product : quantised_products(k_, w, packed_weights, x)) {
             const std::vector<float> found = product.whole();
             for (int64_t t = 0; t < 5; ++t)
                 for (int64_t r = 0; r < 12; ++r)

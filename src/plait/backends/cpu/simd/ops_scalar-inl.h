@@ -83,6 +83,10 @@ struct ScalarOps {
     static F mul(F a, F b) {
         return floats([&](int i) { return a.lane[i] * b.lane[i]; });
     }
+    // Four lanes of the first, four of the second.
+    static F halves(float first, float second) {
+        return floats([&](int i) { return i < 4 ? first : second; });
+    }
     static F div(F a, F b) {
         return floats([&](int i) { return a.lane[i] / b.lane[i]; });
     }
@@ -138,6 +142,15 @@ struct ScalarOps {
     static I shift_right(I a) {
         return ints([&](int i) { return a.lane[i] >> N; });
     }
+    static I shift_right_by(I a, int n) {
+        return ints([&](int i) { return a.lane[i] >> n; });
+    }
+    static I lookup_i(const int8_t* table, I codes) {
+        return ints([&](int i) { return int32_t{table[codes.lane[i]]}; });
+    }
+    static I expand_bits_i(uint8_t bits, int32_t value) {
+        return ints([&](int i) { return bits >> i & 1 ? value : 0; });
+    }
     static I bits(F v) {
         return ints([&](int i) { return std::bit_cast<int32_t>(v.lane[i]); });
     }
@@ -189,6 +202,28 @@ struct ScalarOps {
     static B expand_nibbles(const uint8_t* p) {
         return words([&](int i) { return read<uint32_t>(p + 4 * (i % 4)) >> (i < 4 ? 0 : 4) & kLowNibbles; });
     }
+    static B set_b(int value) {
+        return words([&](int) { return static_cast<uint32_t>(value) * 0x01010101u; });
+    }
+    static B or_b(B a, B b) {
+        return words([&](int i) { return a.word[i] | b.word[i]; });
+    }
+    static B sub_b(B a, B b) {
+        return bytes([&](int i) { return byte(a, i) - byte(b, i); });
+    }
+    template <int N>
+    static B shift_left_b(B v) {
+        return words([&](int i) { return v.word[i] << N; });
+    }
+    static B field_b(B v, int shift, int mask) {
+        return words([&](int i) { return v.word[i] >> shift & static_cast<uint32_t>(mask) * 0x01010101u; });
+    }
+    static B lookup_b(const int8_t* table, B codes) {
+        return bytes([&](int i) { return table[byte(codes, i)]; });
+    }
+    static B expand_bits_b(const uint8_t* bits, int value) {
+        return bytes([&](int i) { return bits[i / 8] >> (i % 8) & 1 ? value : 0; });
+    }
     static Sum zero_sum() { return set_i(0); }
     // Below 128 the sign makes no difference.
     static Sum dot_u7(Sum sum, B u, B s) { return dot_s8(sum, u, s); }
@@ -199,10 +234,19 @@ struct ScalarOps {
                    product<16>(w.word[i], s.word[i]) + product<24>(w.word[i], s.word[i]);
         });
     }
+    static I dot_s8_lanes(B w, B s) { return dot_s8(set_i(0), w, s); }
     static I start_s8(int32_t) { return set_i(0); }
-    static I start_s8_lane0(int32_t) { return set_i(0); }
 
   private:
+    // The 32 bytes in memory's order.
+    static uint8_t byte(B v, int i) { return reinterpret_cast<const uint8_t*>(v.word)[i]; }
+    template <class Fn>
+    static B bytes(Fn fn) {
+        uint8_t out[32];
+        for (int i = 0; i < 32; ++i) out[i] = static_cast<uint8_t>(fn(i));
+        return read<B>(out);
+    }
+
     static constexpr uint32_t kLowNibbles = 0x0F0F0F0F;
 
     // Of the signed bytes that begin at bit `Bit`.

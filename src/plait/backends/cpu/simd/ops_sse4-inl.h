@@ -43,6 +43,7 @@ struct Sse4Ops {
     static F add(F a, F b) { return {_mm_add_ps(a.low, b.low), _mm_add_ps(a.high, b.high)}; }
     static F sub(F a, F b) { return {_mm_sub_ps(a.low, b.low), _mm_sub_ps(a.high, b.high)}; }
     static F mul(F a, F b) { return {_mm_mul_ps(a.low, b.low), _mm_mul_ps(a.high, b.high)}; }
+    static F halves(float first, float second) { return {_mm_set1_ps(first), _mm_set1_ps(second)}; }
     static F div(F a, F b) { return {_mm_div_ps(a.low, b.low), _mm_div_ps(a.high, b.high)}; }
     // Two roundings: the instruction came with AVX2.
     static F fma(F a, F b, F c) { return add(mul(a, b), c); }
@@ -82,6 +83,27 @@ struct Sse4Ops {
     template <int N>
     static I shift_right(I a) {
         return {_mm_srai_epi32(a.low, N), _mm_srai_epi32(a.high, N)};
+    }
+    static I shift_right_by(I a, int n) {
+        const __m128i count = _mm_cvtsi32_si128(n);
+        return {_mm_sra_epi32(a.low, count), _mm_sra_epi32(a.high, count)};
+    }
+    // A byte shuffle looks up the lowest byte of each lane, the other bytes become 0; shifts carry the sign.
+    static I lookup_i(const int8_t* table, I codes) {
+        const __m128i values = load_128(reinterpret_cast<const uint8_t*>(table));
+        const __m128i others = _mm_set1_epi32(static_cast<int32_t>(0x80808000));
+        const auto look_up = [&](__m128i v) {
+            const __m128i bytes = _mm_shuffle_epi8(values, _mm_or_si128(v, others));
+            return _mm_srai_epi32(_mm_slli_epi32(bytes, 24), 24);
+        };
+        return {look_up(codes.low), look_up(codes.high)};
+    }
+    static I expand_bits_i(uint8_t bits, int32_t value) {
+        const auto where_set = [&](__m128i bit) {
+            const __m128i set = _mm_cmpeq_epi32(_mm_and_si128(_mm_set1_epi32(bits), bit), bit);
+            return _mm_and_si128(set, _mm_set1_epi32(value));
+        };
+        return {where_set(_mm_setr_epi32(1, 2, 4, 8)), where_set(_mm_setr_epi32(16, 32, 64, 128))};
     }
     static I bits(F v) { return {_mm_castps_si128(v.low), _mm_castps_si128(v.high)}; }
     static F from_bits(I v) { return {_mm_castsi128_ps(v.low), _mm_castsi128_ps(v.high)}; }
@@ -125,6 +147,39 @@ struct Sse4Ops {
         return {nibbles(both), upper_nibbles(both)};
     }
 
+    static B set_b(int value) {
+        const __m128i v = _mm_set1_epi8(static_cast<char>(value));
+        return {v, v};
+    }
+    static B or_b(B a, B b) { return {_mm_or_si128(a.low, b.low), _mm_or_si128(a.high, b.high)}; }
+    static B sub_b(B a, B b) { return {_mm_sub_epi8(a.low, b.low), _mm_sub_epi8(a.high, b.high)}; }
+    template <int N>
+    static B shift_left_b(B v) {
+        return {_mm_slli_epi16(v.low, N), _mm_slli_epi16(v.high, N)};
+    }
+    static B field_b(B v, int shift, int mask) {
+        const __m128i count = _mm_cvtsi32_si128(shift);
+        const __m128i bits = _mm_set1_epi8(static_cast<char>(mask));
+        return {_mm_and_si128(_mm_srl_epi16(v.low, count), bits),
+                _mm_and_si128(_mm_srl_epi16(v.high, count), bits)};
+    }
+    static B lookup_b(const int8_t* table, B codes) {
+        const __m128i values = load_128(reinterpret_cast<const uint8_t*>(table));
+        return {_mm_shuffle_epi8(values, codes.low), _mm_shuffle_epi8(values, codes.high)};
+    }
+    static B expand_bits_b(const uint8_t* bits, int value) {
+        int32_t four;
+        __builtin_memcpy(&four, bits, sizeof four);
+        const __m128i bit = _mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
+        const auto where_set = [&](__m128i places) {
+            const __m128i bytes = _mm_shuffle_epi8(_mm_set1_epi32(four), places);
+            const __m128i set = _mm_cmpeq_epi8(_mm_and_si128(bytes, bit), bit);
+            return _mm_and_si128(set, _mm_set1_epi8(static_cast<char>(value)));
+        };
+        return {where_set(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)),
+                where_set(_mm_setr_epi8(2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3))};
+    }
+
     // Byte dot products as AVX2 does them (kernels_avx2.cpp): 16-bit sums of pairs, which 8 steps cannot
     // overflow; signed bytes as |w| * (sign(w) s).
     static Sum zero_sum() { return set_i(0); }
@@ -136,8 +191,8 @@ struct Sse4Ops {
     static I dot_s8(I sum, B w, B s) {
         return add_i(sum, {products(w.low, s.low), products(w.high, s.high)});
     }
+    static I dot_s8_lanes(B w, B s) { return {products(w.low, s.low), products(w.high, s.high)}; }
     static I start_s8(int32_t) { return set_i(0); }
-    static I start_s8_lane0(int32_t) { return set_i(0); }
 
   private:
     static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }

@@ -8,17 +8,23 @@
 // instruction set is this struct plus its byte dot products (kernels_<isa>.cpp):
 //
 //   F  8 floats     I  8 32-bit integers     B  32 bytes     Sum  running sums of dot_u7
-//   Sum dot_u7(Sum, B u, B s)   adds the products of unsigned bytes up to 15 and signed bytes, 4 neighbours
-//   per lane;
-//                               at most 8 of them before I finish(Sum)
+//
+//   Sum dot_u7(Sum, B u, B s)   adds the products of unsigned and signed bytes, 4 neighbours per lane;
+//                               I finish(Sum) after at most 8 with u up to 15, or 1 with u up to 127
 //   I   dot_s8(I, B w, B s)     the same for any signed w and s > -128, on a sum that began with
-//   I   start_s8(sum)           where `sum` is the total of all s that each lane will see (start_s8_lane0:
-//   that all lanes
-//                               together will see), for sets that compute with w + 128 and take 128 * sum
-//                               back
-//   B load_rows, F load_halves, store_rows, kGroups: operands of 8 * kGroups interleaved rows, one group
-//   `stride` bytes
-//                               after the other (matmul_q8_x8-inl.h)
+//   I   start_s8(sum)           where `sum` is the total of all s that each lane will see, for sets that
+//                               compute with w + 128 and take 128 * sum back
+//   I   dot_s8_lanes(B w, B s)  one dot_s8 that needs no such start
+//
+//   set_b, or_b, sub_b          on each byte
+//   B shift_left_b<N>           on each byte; no set bit may leave it
+//   B field_b(v, shift, mask)   v >> shift & mask on each byte; the field may not leave it
+//   lookup_b, lookup_i          table[code] for codes up to 15, in each byte or lane
+//   expand_bits_b, _i           `value` where the bit of that number is set, else 0
+//   F halves(first, second)     lanes 0 to 3, lanes 4 to 7
+//
+//   load_rows, load_halves,     operands of 8 * kGroups interleaved rows, one group `stride` bytes after
+//   store_rows, kGroups         the other (matmul_q8_x8-inl.h)
 namespace plait::backends::cpu::simd {
 namespace {
 
@@ -51,6 +57,9 @@ struct X86Ops {
     static F add(F a, F b) { return _mm256_add_ps(a, b); }
     static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
     static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+    static F halves(float first, float second) {
+        return _mm256_insertf128_ps(_mm256_set1_ps(first), _mm_set1_ps(second), 1);
+    }
     static F div(F a, F b) { return _mm256_div_ps(a, b); }
     static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
     static F min(F a, F b) { return _mm256_min_ps(a, b); }
@@ -83,6 +92,18 @@ struct X86Ops {
     template <int N>
     static I shift_right(I a) {
         return _mm256_srai_epi32(a, N);
+    }
+    static I shift_right_by(I a, int n) { return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n)); }
+    // A byte shuffle looks up the lowest byte of each lane, the other bytes become 0; shifts carry the sign.
+    static I lookup_i(const int8_t* table, I codes) {
+        const I others = set_i(static_cast<int32_t>(0x80808000));
+        const I bytes = _mm256_shuffle_epi8(load_table(table), _mm256_or_si256(codes, others));
+        return _mm256_srai_epi32(_mm256_slli_epi32(bytes, 24), 24);
+    }
+    static I expand_bits_i(uint8_t bits, int32_t value) {
+        const I bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        const I set = _mm256_cmpeq_epi32(and_i(set_i(bits), bit), bit);
+        return and_i(set, set_i(value));
     }
     static I bits(F v) { return _mm256_castps_si256(v); }
     static F from_bits(I v) { return _mm256_castsi256_ps(v); }
@@ -123,7 +144,31 @@ struct X86Ops {
         return low_nibbles(_mm256_inserti128_si256(_mm256_castsi128_si256(v), _mm_srli_epi16(v, 4), 1));
     }
 
+    static B set_b(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+    static B or_b(B a, B b) { return _mm256_or_si256(a, b); }
+    static B sub_b(B a, B b) { return _mm256_sub_epi8(a, b); }
+    template <int N>
+    static B shift_left_b(B v) {
+        return _mm256_slli_epi16(v, N);
+    }
+    static B field_b(B v, int shift, int mask) {
+        return _mm256_and_si256(_mm256_srl_epi16(v, _mm_cvtsi32_si128(shift)), set_b(mask));
+    }
+    static B lookup_b(const int8_t* table, B codes) { return _mm256_shuffle_epi8(load_table(table), codes); }
+    static B expand_bits_b(const uint8_t* bits, int value) {
+        int32_t four;
+        __builtin_memcpy(&four, bits, sizeof four);
+        const B places = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+        const B bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
+        const B bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(four), places);
+        const B set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
+        return _mm256_and_si256(set, set_b(value));
+    }
+
   private:
+    static B load_table(const int8_t* table) {
+        return _mm256_broadcastsi128_si256(load_128(reinterpret_cast<const uint8_t*>(table)));
+    }
     static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
     static __m128i load_64(const uint8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
 };

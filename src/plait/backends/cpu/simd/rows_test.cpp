@@ -285,28 +285,11 @@ TEST_P(RowsTest, NormsOfZeros) {
     for (const float v : out) EXPECT_EQ(v, 0.25f);
 }
 
-WeightedRowsFn weighted_kernel(const KernelTable& table, DType type) {
-    switch (type) {
-        case DType::F32:
-            return table.weighted_rows.f32;
-        case DType::F16:
-            return table.weighted_rows.f16;
-        case DType::BF16:
-            return table.weighted_rows.bf16;
-        case DType::Q8_0:
-            return table.weighted_rows.q8_0;
-        case DType::Q4_0:
-            return table.weighted_rows.q4_0;
-        case DType::Q4_1:
-            return table.weighted_rows.q4_1;
-        case DType::I32:
-            return nullptr;
-    }
-    return nullptr;
-}
-
 TEST_P(RowsTest, WeightedRows) {
-    for (const DType type : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1}) {
+    for (const dtype::DTypeInfo& format : dtype::table()) {
+        const DType type = format.type;
+        const WeightedRowsFn kernel = k_.weighted_rows.of[static_cast<size_t>(type)];
+        if (kernel == nullptr) continue;
         for (const int64_t width : {1, 8, 20, 32, 33, 64, 80, 127}) {
             const int64_t n = 13, queries = 7;
             const Rows v(type, n, width, static_cast<uint32_t>(width));
@@ -314,15 +297,15 @@ TEST_P(RowsTest, WeightedRows) {
                                      start = test::random_floats(4, queries * (width + 1));
             const auto run = [&](std::vector<float>& out, int64_t row, int64_t rows, int64_t query,
                                  int64_t count) {
-                weighted_kernel(k_, type)({.rows_begin = v.bytes.data() + row * v.row_bytes,
-                                           .row_bytes = v.row_bytes,
-                                           .weights = p.data() + query * n + row,
-                                           .weights_stride = n,
-                                           .out = out.data() + query * (width + 1),
-                                           .out_stride = width + 1,
-                                           .rows = rows,
-                                           .queries = count,
-                                           .width = width});
+                kernel({.rows_begin = v.bytes.data() + row * v.row_bytes,
+                        .row_bytes = v.row_bytes,
+                        .weights = p.data() + query * n + row,
+                        .weights_stride = n,
+                        .out = out.data() + query * (width + 1),
+                        .out_stride = width + 1,
+                        .rows = rows,
+                        .queries = count,
+                        .width = width});
             };
             std::vector<float> whole = start;
             run(whole, 0, n, 0, queries);

@@ -7,33 +7,77 @@
 #include "plait/backends/cpu/simd/rows-inl.h"
 #include "plait/backends/cpu/simd/tables.h"
 #include "plait/backends/cpu/simd/weighted_rows-inl.h"
+#include "plait/backends/cpu/simd/weights_k-inl.h"
 
 namespace plait::backends::cpu::simd {
 namespace {
+
+using dtype::DType;
+
+template <class Fn>
+struct FormatKernel {
+    dtype::DType type;
+    Fn function;
+};
+
+template <class Fn, int N>
+constexpr PerFormat<Fn> per_format(const FormatKernel<Fn> (&kernels)[N]) {
+    PerFormat<Fn> table{};
+    for (const FormatKernel<Fn>& kernel : kernels) table.of[static_cast<int>(kernel.type)] = kernel.function;
+    return table;
+}
+
+// Kernels that read rows through a Row struct (weights-inl.h, weights_k-inl.h).
+template <class O>
+constexpr FormatKernel<MatmulFn> kMatmulF32[] = {
+    {DType::F32, matmul_f32<O, RowF32<O>>},       {DType::F16, matmul_f32<O, RowF16<O>>},
+    {DType::BF16, matmul_f32<O, RowBF16<O>>},     {DType::Q8_0, matmul_f32<O, RowQ8_0<O>>},
+    {DType::Q4_0, matmul_f32<O, RowQ4_0<O>>},     {DType::Q4_1, matmul_f32<O, RowQ4_1<O>>},
+    {DType::Q5_0, matmul_f32<O, RowQ5_0<O>>},     {DType::Q5_1, matmul_f32<O, RowQ5_1<O>>},
+    {DType::IQ4_NL, matmul_f32<O, RowIQ4_NL<O>>}, {DType::MXFP4, matmul_f32<O, RowMXFP4<O>>},
+    {DType::Q2_K, matmul_f32<O, RowQ2_K<O>>},     {DType::Q3_K, matmul_f32<O, RowQ3_K<O>>},
+    {DType::Q4_K, matmul_f32<O, RowQ4_K<O>>},     {DType::Q5_K, matmul_f32<O, RowQ5_K<O>>},
+    {DType::Q6_K, matmul_f32<O, RowQ6_K<O>>},     {DType::IQ4_XS, matmul_f32<O, RowIQ4_XS<O>>},
+};
+
+// What attention values are stored as, that is the formats of caches.
+template <class O>
+constexpr FormatKernel<WeightedRowsFn> kWeightedRows[] = {
+    {DType::F32, weighted_rows<O, RowF32<O>>},       {DType::F16, weighted_rows<O, RowF16<O>>},
+    {DType::BF16, weighted_rows<O, RowBF16<O>>},     {DType::Q8_0, weighted_rows<O, RowQ8_0<O>>},
+    {DType::Q4_0, weighted_rows<O, RowQ4_0<O>>},     {DType::Q4_1, weighted_rows<O, RowQ4_1<O>>},
+    {DType::Q5_0, weighted_rows<O, RowQ5_0<O>>},     {DType::Q5_1, weighted_rows<O, RowQ5_1<O>>},
+    {DType::IQ4_NL, weighted_rows<O, RowIQ4_NL<O>>},
+};
+
+// Kernels made of a Dot struct (dots-inl.h, dots_k-inl.h).
+template <class O>
+constexpr FormatKernel<MatmulFn> kMatmulQ8[] = {
+    {DType::Q8_0, matmul_q8<O, DotQ8_0<O>>},     {DType::Q4_0, matmul_q8<O, DotQ4_0<O>>},
+    {DType::Q4_1, matmul_q8<O, DotQ4_1<O>>},     {DType::Q5_0, matmul_q8<O, DotQ5_0<O>>},
+    {DType::Q5_1, matmul_q8<O, DotQ5_1<O>>},     {DType::IQ4_NL, matmul_q8<O, DotIQ4_NL<O>>},
+    {DType::MXFP4, matmul_q8<O, DotMXFP4<O>>},   {DType::Q2_K, matmul_q8<O, DotQ2_K<O>>},
+    {DType::Q3_K, matmul_q8<O, DotQ3_K<O>>},     {DType::Q4_K, matmul_q8<O, DotQ4_K<O>>},
+    {DType::Q5_K, matmul_q8<O, DotQ5_K<O>>},     {DType::Q6_K, matmul_q8<O, DotQ6_K<O>>},
+    {DType::IQ4_XS, matmul_q8<O, DotIQ4_XS<O>>},
+};
+
+template <class O>
+constexpr FormatKernel<MatmulFn> kMatmulQ8X8[] = {
+    {DType::Q8_0, matmul_q8_x8<O, PackedQ8_0>},
+    {DType::Q4_0, matmul_q8_x8<O, PackedQ4_0>},
+    {DType::Q4_1, matmul_q8_x8<O, PackedQ4_1>},
+};
 
 // Every kernel, instantiated for one set of operations.
 template <class O>
 constexpr KernelTable make_table() {
     return {
         .quantise = quantise<O>,
-        .matmul_f32 = {.f32 = matmul_f32<O, RowF32<O>>,
-                       .f16 = matmul_f32<O, RowF16<O>>,
-                       .bf16 = matmul_f32<O, RowBF16<O>>,
-                       .q8_0 = matmul_f32<O, RowQ8_0<O>>,
-                       .q4_0 = matmul_f32<O, RowQ4_0<O>>,
-                       .q4_1 = matmul_f32<O, RowQ4_1<O>>},
-        .matmul_q8 = {.q8_0 = matmul_q8<O, DotQ8_0<O>>,
-                      .q4_0 = matmul_q8<O, DotQ4_0<O>>,
-                      .q4_1 = matmul_q8<O, DotQ4_1<O>>},
-        .matmul_q8_x8 = {.q8_0 = matmul_q8_x8<O, PackedQ8_0>,
-                         .q4_0 = matmul_q8_x8<O, PackedQ4_0>,
-                         .q4_1 = matmul_q8_x8<O, PackedQ4_1>},
-        .weighted_rows = {.f32 = weighted_rows<O, RowF32<O>>,
-                          .f16 = weighted_rows<O, RowF16<O>>,
-                          .bf16 = weighted_rows<O, RowBF16<O>>,
-                          .q8_0 = weighted_rows<O, RowQ8_0<O>>,
-                          .q4_0 = weighted_rows<O, RowQ4_0<O>>,
-                          .q4_1 = weighted_rows<O, RowQ4_1<O>>},
+        .matmul_f32 = per_format(kMatmulF32<O>),
+        .matmul_q8 = per_format(kMatmulQ8<O>),
+        .matmul_q8_x8 = per_format(kMatmulQ8X8<O>),
+        .weighted_rows = per_format(kWeightedRows<O>),
         .max = max<O>,
         .exp_sum = exp_sum<O>,
         .scale = scale<O>,

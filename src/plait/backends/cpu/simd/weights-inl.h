@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "plait/dtype/code_values.h"
+
 // Weight rows in GGUF's layout as floats: load<Part>(row, block) gives elements 32 * block + 8 * Part and the
 // next 7, exactly as dtype's decoders do. Element formats also have load_partial for the end of a row; block
 // rows end with a whole block.
@@ -11,6 +13,7 @@ namespace {
 template <class O, int kBytes>
 struct ElementRow {
     static constexpr bool kBlocks = false;
+    static constexpr bool kRowTiles = true;
     static const uint8_t* at(const uint8_t* row, int64_t element) { return row + element * kBytes; }
     // The n < 8 elements at p, behind them zeros, as bytes to load from.
     struct Copy {
@@ -58,9 +61,13 @@ struct RowBF16 : ElementRow<O, 2> {
     }
 };
 
-template <class O>
-struct RowQ8_0 {
+struct BlockRow {
     static constexpr bool kBlocks = true;
+    static constexpr bool kRowTiles = true;  // worth walking several rows together, for several tokens
+};
+
+template <class O>
+struct RowQ8_0 : BlockRow {
     template <int Part>
     static typename O::F load(const uint8_t* row, int64_t block) {
         const uint8_t* p = row + 34 * block;
@@ -79,8 +86,7 @@ typename O::I nibbles(const uint8_t* q) {
 }
 
 template <class O>
-struct RowQ4_0 {
-    static constexpr bool kBlocks = true;
+struct RowQ4_0 : BlockRow {
     template <int Part>
     static typename O::F load(const uint8_t* row, int64_t block) {
         const uint8_t* p = row + 18 * block;
@@ -89,13 +95,57 @@ struct RowQ4_0 {
 };
 
 template <class O>
-struct RowQ4_1 {
-    static constexpr bool kBlocks = true;
+struct RowQ4_1 : BlockRow {
     template <int Part>
     static typename O::F load(const uint8_t* row, int64_t block) {
         const uint8_t* p = row + 20 * block;
         const typename O::F product = O::mul(O::to_f(nibbles<O, Part>(p + 4)), O::set(O::half(p)));
         return O::add(product, O::set(O::half(p + 2)));
+    }
+};
+
+// Numbers 8 * Part .. + 7 of 32 whose fifth bits lie in 4 bytes in front of the nibbles.
+template <class O, int Part>
+typename O::I five_bits(const uint8_t* high) {
+    return O::add_i(nibbles<O, Part>(high + 4), O::expand_bits_i(high[Part], 16));
+}
+
+template <class O>
+struct RowQ5_0 : BlockRow {
+    template <int Part>
+    static typename O::F load(const uint8_t* row, int64_t block) {
+        const uint8_t* p = row + 22 * block;
+        return O::mul(O::to_f(O::sub_i(five_bits<O, Part>(p + 2), O::set_i(16))), O::set(O::half(p)));
+    }
+};
+
+template <class O>
+struct RowQ5_1 : BlockRow {
+    template <int Part>
+    static typename O::F load(const uint8_t* row, int64_t block) {
+        const uint8_t* p = row + 24 * block;
+        const typename O::F product = O::mul(O::to_f(five_bits<O, Part>(p + 4)), O::set(O::half(p)));
+        return O::add(product, O::set(O::half(p + 2)));
+    }
+};
+
+template <class O>
+struct RowIQ4_NL : BlockRow {
+    template <int Part>
+    static typename O::F load(const uint8_t* row, int64_t block) {
+        const uint8_t* p = row + 18 * block;
+        const typename O::I values = O::lookup_i(dtype::kIq4Values, nibbles<O, Part>(p + 2));
+        return O::mul(O::to_f(values), O::set(O::half(p)));
+    }
+};
+
+template <class O>
+struct RowMXFP4 : BlockRow {
+    template <int Part>
+    static typename O::F load(const uint8_t* row, int64_t block) {
+        const uint8_t* p = row + 17 * block;
+        const typename O::I values = O::lookup_i(dtype::kE2m1Values, nibbles<O, Part>(p + 1));
+        return O::mul(O::to_f(values), O::set(dtype::half_of_e8m0(p[0])));
     }
 };
 

@@ -1,0 +1,33 @@
+#include "plait/dtype/q4_k.h"
+
+#include "plait/dtype/blocks.h"
+#include "plait/dtype/k_scales.h"
+
+namespace plait::dtype {
+namespace {
+
+void decode_block(const BlockQ4_K& block, float* values) {
+    const float d = f16_to_f32(block.d);
+    const float dmin = f16_to_f32(block.dmin);
+    for (int group = 0; group < 8; ++group) {
+        const ScaleMin scale_min = scale_min_at(block.scales, group);
+        const float scale = d * static_cast<float>(scale_min.scale);
+        const float min = dmin * static_cast<float>(scale_min.min);
+        for (int j = 0; j < 32; ++j) {
+            const int code = block.q[group / 2 * 32 + j] >> (group % 2 * 4) & 15;
+            values[group * 32 + j] = static_cast<float>(code) * scale - min;
+        }
+    }
+}
+
+}  // namespace
+
+void decode_q4_k(const void* blocks, float* values, int64_t n) {
+    decode_blocks<BlockQ4_K>(blocks, values, n, decode_block);
+}
+
+void tame_q4_k(void* blocks, int64_t n, float deviation) {
+    tame_scale_and_min<BlockQ4_K>(blocks, n, deviation, 258.3f, 7.5f);
+}
+
+}  // namespace plait::dtype
