@@ -32,7 +32,7 @@ fuzz() {
     say "Fuzzing $target for $each s"
     # Twice the second an input may take, for the sanitizers; -malloc_limit_mb bounds one allocation.
     "$folder/tests/fuzz/${target}_fuzz" -max_total_time="$each" -timeout=2 -rss_limit_mb=1024 -malloc_limit_mb=64 \
-        -max_len=16384 -print_final_stats=1 -verbosity=0 -artifact_prefix="$folder/found/$target-" \
+        -max_len=16384 -print_final_stats=1 -print_funcs=0 -verbosity=0 -artifact_prefix="$folder/found/$target-" \
         "${dictionary[@]}" \
         "$folder/corpus/$target" "tests/fuzz/corpus/$target" >&2 ||
         die "$target: the lines above name an input it cannot take. Copy it from $folder/found/ to" \
