@@ -60,7 +60,9 @@ TEST_P(GoldenTest, MatchesAnIndependentEngine) {
     compare(models::test::small_golden_folder(), std::get<0>(GetParam()), std::get<1>(GetParam()));
 }
 INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest,
-                         testing::Combine(testing::ValuesIn(models::test::small_golden_models()), testing::ValuesIn(kDevices)), case_name);
+                         testing::Combine(testing::ValuesIn(models::test::small_golden_models()),
+                                          testing::ValuesIn(kDevices)),
+                         case_name);
 
 class FullGoldenTest : public testing::TestWithParam<Case> {};
 TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
@@ -69,7 +71,9 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
     compare(folder, std::get<0>(GetParam()), std::get<1>(GetParam()));
 }
 INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
-                         testing::Combine(testing::ValuesIn(models::test::full_golden_models()), testing::ValuesIn(kDevices)), case_name);
+                         testing::Combine(testing::ValuesIn(models::test::full_golden_models()),
+                                          testing::ValuesIn(kDevices)),
+                         case_name);
 
 // No file of either set is passed over.
 TEST(Golden, EveryModelHasACase) {

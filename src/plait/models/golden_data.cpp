@@ -35,24 +35,15 @@ constexpr double kBlocks = 1e-3;
 constexpr double kTableOfHalves = 1e-6;
 
 constexpr GoldenModel kSmallModels[] = {
-    {"arch/llama-dense", kExact, kHalves},
-    {"arch/gpt2-dense", kTableOfHalves, kHalves},
-    {"arch/command-r-dense", kExact, kHalves},
-    {"arch/gemma2-dense", kExact, kHalves},
-    {"arch/gpt-oss-moe", kExact, kHalves},
-    {"arch/gptneox-dense", kExact, kHalves},
-    {"arch/granite-dense", kExact, kHalves},
-    {"arch/mpt-dense", kExact, kHalves},
-    {"arch/phi3-long", kExact, kHalves},
-    {"arch/qwen2moe-moe", kExact, kHalves},
-    {"arch/smollm3-dense", kExact, kHalves},
-    {"arch/starcoder2-dense", kExact, kHalves},
-    {"quant/Q4_0", kExact, kBlocks},
-    {"quant/Q4_1", kExact, kBlocks},
-    {"quant/Q8_0", kExact, kBlocks},
-    {"quant/Q2_K", kExact, kBlocks},
-    {"quant/Q4_K", kExact, kBlocks},
-    {"quant/IQ4_XS", kExact, kBlocks},
+    {"arch/llama-dense", kExact, kHalves},     {"arch/gpt2-dense", kTableOfHalves, kHalves},
+    {"arch/command-r-dense", kExact, kHalves}, {"arch/gemma2-dense", kExact, kHalves},
+    {"arch/gpt-oss-moe", kExact, kHalves},     {"arch/gptneox-dense", kExact, kHalves},
+    {"arch/granite-dense", kExact, kHalves},   {"arch/mpt-dense", kExact, kHalves},
+    {"arch/phi3-long", kExact, kHalves},       {"arch/qwen2moe-moe", kExact, kHalves},
+    {"arch/smollm3-dense", kExact, kHalves},   {"arch/starcoder2-dense", kExact, kHalves},
+    {"quant/Q4_0", kExact, kBlocks},           {"quant/Q4_1", kExact, kBlocks},
+    {"quant/Q8_0", kExact, kBlocks},           {"quant/Q2_K", kExact, kBlocks},
+    {"quant/Q4_K", kExact, kBlocks},           {"quant/IQ4_XS", kExact, kBlocks},
 };
 
 constexpr GoldenModel kFullModels[] = {

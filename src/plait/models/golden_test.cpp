@@ -25,7 +25,9 @@ std::vector<float> run(const Golden& golden, const test::ReferenceOptions& optio
 
 class GoldenTest : public ::testing::TestWithParam<GoldenModel> {};
 
-std::string case_name(const ::testing::TestParamInfo<GoldenModel>& info) { return test::test_name(info.param); }
+std::string case_name(const ::testing::TestParamInfo<GoldenModel>& info) {
+    return test::test_name(info.param);
+}
 
 void compare(const fs::path& folder, const GoldenModel& model) {
     const Golden golden = test::read_golden(folder, model.name);
@@ -38,7 +40,8 @@ const fs::path kInRepository = test::small_golden_folder();
 
 TEST_P(GoldenTest, MatchesAnIndependentEngine) { compare(kInRepository, GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest, ::testing::ValuesIn(test::small_golden_models()), case_name);
+INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest, ::testing::ValuesIn(test::small_golden_models()),
+                         case_name);
 
 class FullGoldenTest : public ::testing::TestWithParam<GoldenModel> {};
 

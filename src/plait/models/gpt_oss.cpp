@@ -57,6 +57,7 @@ Parameters read_parameters(const KeyReader& keys) {
     parameters.windows =
         periodic_windows(parameters.size.layers, keys.count("attention.sliding_window"), kPeriod);
     parameters.rope = read_rope(keys, parameters.attention.key_width, parameters.size.context);
+    parameters.rope.whole_pairs = false;  // as published ("truncate": false); files have no key for it
     parameters.moe = read_moe(keys, parameters.size);
     parameters.epsilon = keys.positive("attention.layer_norm_rms_epsilon");
     return parameters;

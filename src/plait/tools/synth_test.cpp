@@ -325,10 +325,12 @@ TEST_F(SynthTest, RowsThatAreNoWholeBlocksFallBack) {
         EXPECT_THAT(result.note, HasSubstr(std::string("no whole blocks of ") + wanted + " put 1 of"));
         EXPECT_THAT(result.note, HasSubstr(std::string("matrices in ") + instead));
     }
-    EXPECT_THAT([&] { synth({.size = "width=96,heads=3", .type = "NVFP4", .out = folder_ / "n.gguf"}); },
-                ThrowsMessage<Error>(HasSubstr("not a multiple of the 64 weights in a block of NVFP4")));
-    EXPECT_THAT([&] { synth({.size = "width=80,heads=5", .type = "Q4_K", .out = folder_ / "n.gguf"}); },
-                ThrowsMessage<Error>(HasSubstr("not a multiple of the 256 weights in a block of Q4_K")));
+    EXPECT_THAT(
+        [&] { synth({.size = "width=96,heads=3,kv_heads=1", .type = "NVFP4", .out = folder_ / "n.gguf"}); },
+        ThrowsMessage<Error>(HasSubstr("not a multiple of the 64 weights in a block of NVFP4")));
+    EXPECT_THAT(
+        [&] { synth({.size = "width=80,heads=5,kv_heads=1", .type = "Q4_K", .out = folder_ / "n.gguf"}); },
+        ThrowsMessage<Error>(HasSubstr("not a multiple of the 256 weights in a block of Q4_K")));
 }
 
 TEST_F(SynthTest, OddSizesWorkWithoutBlocks) {

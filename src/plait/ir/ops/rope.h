@@ -27,6 +27,7 @@ struct RopeAngles {
     float beta_fast = 32.0f;
     float beta_slow = 1.0f;
     float extrapolation = 1.0f;
+    bool whole_pairs = true;  // yarn only: the borders of that range are rounded outwards to whole pairs
     bool operator==(const RopeAngles&) const = default;
     static const Descriptor<RopeAngles>& descriptor();
 };
