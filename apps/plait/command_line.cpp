@@ -147,6 +147,7 @@ CommandLine::CommandLine() {
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     add_log_flags(app_, log_);
     add_run();
+    add_chat();
     add_logits();
     add_bench();
     add_plan();
@@ -211,6 +212,23 @@ void CommandLine::add_run() {
                "tokens to generate; -1: until the context is full")
         ->capture_default_str();
     command.add_flag("--ignore-eos", run_.ignore_eos, "go on behind the end token");
+}
+
+void CommandLine::add_chat() {
+    CLI::App& command = add_command("chat", "talk with a model", [this] { chat(chat_); });
+    add_engine_flags(command, chat_.common);
+    add_split_flags(command, chat_.common.split);
+    add_sampling_flags(command, chat_.sampling);
+    command.add_option("--system", chat_.system, "what the model is told before the conversation")
+        ->type_name("TEXT");
+    command
+        .add_option("--chat-template", chat_.template_file,
+                    "file with a chat template (Jinja) to use instead of the model's")
+        ->type_name("FILE");
+    add_number(command, "-n,--predict,--n-predict", chat_.max_tokens, -1,
+               "tokens an answer may have; -1: until it ends")
+        ->capture_default_str();
+    command.footer(chat_help());
 }
 
 void CommandLine::add_logits() {

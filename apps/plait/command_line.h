@@ -29,6 +29,7 @@ class CommandLine {
   private:
     CLI::App& add_command(const char* name, const char* what, std::function<void()> action);
     void add_run();
+    void add_chat();
     void add_logits();
     void add_bench();
     void add_plan();
@@ -44,6 +45,7 @@ class CommandLine {
     std::function<void()> action_;
     LogFlags log_;
     RunCommand run_;
+    ChatCommand chat_;
     LogitsCommand logits_;
     BenchCommand bench_;
     PlanCommand plan_;

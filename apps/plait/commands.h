@@ -24,6 +24,17 @@ struct RunCommand {
 };
 void run(const RunCommand& command);
 
+struct ChatCommand {
+    CommonFlags common;
+    std::optional<std::string> system;
+    std::optional<std::string> template_file;  // instead of the model's own
+    int64_t max_tokens = -1;                   // of an answer; -1: until it ends
+    sample::Params sampling;
+};
+void chat(const ChatCommand& command);
+// How to type messages and which commands there are among them.
+std::string chat_help();
+
 struct LogitsCommand {
     CommonFlags common;
     std::vector<int32_t> tokens;

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <random>
 #include <system_error>
 
+#include "parse.h"
 #include "plait/base/log.h"
 #include "plait/base/progress.h"
 #include "plait/text/vocab_from_gguf.h"
@@ -39,6 +41,11 @@ void warn_of_untrained_positions(const engine::Prepared& prepared) {
         fmt::format("the context of {} tokens is longer than the {} this model was trained for; text beyond "
                     "may be poor",
                     prepared.options.context, trained));
+}
+
+uint64_t draw_seed() {
+    std::random_device random;
+    return (static_cast<uint64_t>(random()) << 32) | random();
 }
 
 std::string reason(int error) { return std::generic_category().message(error); }
@@ -90,6 +97,12 @@ void verify_model(const CommonFlags& flags) {
         const XXH64_hash_t hash = XXH3_64bits(part.bytes.data(), part.bytes.size());
         log_info(fmt::format("XXH3-64 of {}: {:016x}", part.source, hash));
     }
+}
+
+sample::Params chosen_sampling(sample::Params sampling, const CommonFlags& flags) {
+    as_usage([&] { sample::validate(sampling); });
+    sampling.seed = flags.seed ? *flags.seed : draw_seed();
+    return sampling;
 }
 
 text::Tokenizer load_tokenizer(const gguf::File& file, const std::string& pre) {

@@ -8,6 +8,7 @@
 #include "plait/base/atomic_file.h"
 #include "plait/base/error.h"
 #include "plait/engine/engine.h"
+#include "plait/sample/params.h"
 #include "plait/text/tokenizer.h"
 
 // What several commands do at their start.
@@ -23,6 +24,9 @@ engine::Prepared prepare_model(const CommonFlags& flags, const engine::EngineOpt
 std::unique_ptr<engine::Engine> load_engine(engine::Prepared prepared);
 // Hashes the whole model file and reports the hash, if --verify asks for it.
 void verify_model(const CommonFlags& flags);
+
+// The sampling flags, checked, with the seed that --seed gives or a drawn one. Throws UsageError.
+sample::Params chosen_sampling(sample::Params sampling, const CommonFlags& flags);
 
 text::Tokenizer load_tokenizer(const gguf::File& file, const std::string& pre);
 

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <random>
-
 #include "../commands.h"
 #include "../parse.h"
 #include "../session.h"
@@ -38,22 +36,10 @@ std::vector<int32_t> encode_prompt(const RunCommand& command, const std::string&
     return ids;
 }
 
-uint64_t draw_seed() {
-    std::random_device random;
-    return (static_cast<uint64_t>(random()) << 32) | random();
-}
-
-sample::Params sampling_of(const RunCommand& command) {
-    sample::Params sampling = command.sampling;
-    as_usage([&] { sample::validate(sampling); });
-    sampling.seed = command.common.seed ? *command.common.seed : draw_seed();
-    return sampling;
-}
-
 }  // namespace
 
 void run(const RunCommand& command) {
-    engine::GenerateOptions options{.sampling = sampling_of(command),
+    engine::GenerateOptions options{.sampling = chosen_sampling(command.sampling, command.common),
                                     .max_tokens = command.max_tokens,
                                     .keep_cache = command.common.keep_cache};
     const std::string text = prompt_text(command);

@@ -48,6 +48,8 @@ class Engine {
     // A new sequence that begins with the parent's first tokens, sharing their pages.
     SequenceId fork_sequence(SequenceId parent, int64_t tokens) { return state_.fork(parent, tokens); }
     void truncate_sequence(SequenceId sequence, int64_t tokens) { state_.truncate(sequence, tokens); }
+    // Fewer tokens than this, but some, cannot be kept: see PagedState.
+    int64_t shortest_cut(SequenceId sequence) const { return state_.shortest_cut(sequence); }
     void release_sequence(SequenceId sequence) { state_.release(sequence); }
     int64_t length(SequenceId sequence) const { return state_.length(sequence); }
 

@@ -15,24 +15,32 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// How many tokens of the prompt, but never its last one (whose logits are wanted), a text begins with.
+int64_t common_tokens(std::span<const int32_t> text, std::span<const int32_t> prompt) {
+    const auto [end, same] = std::ranges::mismatch(text, prompt.first(prompt.size() - 1));
+    return end - text.begin();
+}
+
 // The loop's state: which token came last, and why to stop.
 class Generator {
   public:
-    Generator(Engine& engine, const GenerateOptions& options, const std::function<void(int32_t)>& on_token)
-        : engine_(engine),
-          options_(options),
+    Generator(TextRun& text, const GenerateOptions& options, const std::function<void(int32_t)>& on_token)
+        : options_(options),
           on_token_(on_token),
-          text_(engine, options.keep_cache),
-          sampler_(options.sampling, static_cast<int32_t>(engine.vocabulary()), 0),
+          text_(text),
+          sampler_(options.sampling, static_cast<int32_t>(text.engine().vocabulary()), 0),
           choose_(
               [this](std::span<const float> logits) { next_ = sampler_.sample(logits, text_.length()); }) {}
 
     Generation run(std::span<const int32_t> prompt) {
         for (int32_t token : prompt) sampler_.accept(token);
         Clock::time_point start = Clock::now();
-        const Outcome outcome = text_.extend(prompt, Logits::last, choose_);
+        text_.truncate(common_tokens(text_.tokens(), prompt));
+        const int64_t kept = text_.length();
+        const Outcome outcome =
+            text_.extend(prompt.subspan(static_cast<size_t>(kept)), Logits::last, choose_);
         result_.prompt_seconds = seconds_since(start);
-        result_.prompt_tokens = text_.length();
+        result_.prompt_tokens = text_.length() - kept;
         if (outcome == Outcome::cancelled) return stopped(StopReason::interrupted);
         start = Clock::now();
         result_.reason = decode();
@@ -51,7 +59,7 @@ class Generator {
             ++result_.generated_tokens;
             on_token_(next_);
             if (result_.generated_tokens == options_.max_tokens) return StopReason::limit;
-            if (text_.length() == engine_.options().context) return StopReason::context_full;
+            if (text_.length() == text_.engine().options().context) return StopReason::context_full;
             const int32_t token = next_;
             if (text_.extend({&token, 1}, Logits::last, choose_) == Outcome::cancelled)
                 return StopReason::interrupted;
@@ -63,10 +71,9 @@ class Generator {
         return result_;
     }
 
-    Engine& engine_;
     const GenerateOptions& options_;
     const std::function<void(int32_t)>& on_token_;
-    TextRun text_;
+    TextRun& text_;
     sample::Sampler sampler_;
     const TextRun::RowFn choose_;
     int32_t next_ = 0;
@@ -89,10 +96,17 @@ const char* stop_reason_name(StopReason reason) {
     return "";
 }
 
+Generation continue_text(TextRun& text, std::span<const int32_t> prompt, const GenerateOptions& options,
+                         const std::function<void(int32_t token)>& on_token) {
+    if (prompt.empty()) throw Error("the prompt has no tokens; give some text (-p or -f)");
+    require_room(static_cast<int64_t>(prompt.size()), 0, text.engine().options().context);
+    return Generator(text, options, on_token).run(prompt);
+}
+
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options,
                     const std::function<void(int32_t token)>& on_token) {
-    if (prompt.empty()) throw Error("the prompt has no tokens; give some text (-p or -f)");
-    return Generator(engine, options, on_token).run(prompt);
+    TextRun text(engine, options.keep_cache);
+    return continue_text(text, prompt, options, on_token);
 }
 
 }  // namespace plait::engine

@@ -63,6 +63,13 @@ Outcome TextRun::feed(std::span<const int32_t> tokens, Logits wanted, const RowF
     return Outcome::done;
 }
 
+void TextRun::truncate(int64_t tokens) {
+    if (tokens < engine_.shortest_cut(sequence_)) tokens = 0;
+    if (tokens >= length()) return;
+    engine_.truncate_sequence(sequence_, std::min(tokens, engine_.length(sequence_)));
+    history_.resize(static_cast<size_t>(tokens));
+}
+
 void TextRun::start_over() { engine_.truncate_sequence(sequence_, 0); }
 
 }  // namespace plait::engine

@@ -30,6 +30,11 @@ class TextRun {
     // context would overflow, before anything is run.
     Outcome extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row);
 
+    // Forgets all but the first `tokens` tokens, or all where the state cannot be cut back so far (windows).
+    void truncate(int64_t tokens);
+
+    Engine& engine() const { return engine_; }
+    std::span<const int32_t> tokens() const { return history_; }
     int64_t length() const { return static_cast<int64_t>(history_.size()); }
 
   private:
