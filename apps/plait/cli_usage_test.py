@@ -13,7 +13,7 @@ from cli_support import (CliTest, greedy_of, main, MODEL, NO_TOKENIZER, run_flag
 class UsageTest(CliTest):
     def test_help_goes_to_stdout(self):
         self.assertIn("run", self.done("--help").text)
-        for command in ("run", "logits", "bench", "plan", "inspect", "tokenize", "detokenize", "devices", "selftest",
+        for command in ("run", "chat", "logits", "bench", "plan", "inspect", "tokenize", "detokenize", "devices", "selftest",
                         "synth"):
             result = self.done(command, "--help")
             self.assertIn(f"Usage: plait {command}", result.text)
@@ -32,7 +32,7 @@ class UsageTest(CliTest):
         self.misused("unknown argument '--devices'", "inspect", "-m", MODEL, "--devices", "cpu")
 
     def test_missing_flags_and_values(self):
-        for command in ("run", "logits", "bench", "plan", "inspect", "tokenize", "detokenize"):
+        for command in ("run", "chat", "logits", "bench", "plan", "inspect", "tokenize", "detokenize"):
             self.misused("--model is required", command, *(["--tokens", "1", "-o", "x"] * (command == "logits")))
         self.misused("--tokens is required", "logits", "-m", MODEL, "-o", WORK / "x.npy")
         self.misused("--out is required", "logits", "-m", MODEL, "--tokens", "1")

@@ -191,15 +191,16 @@ bool MessageReader::at_terminal() const { return lines_->is_terminal(); }
 
 std::optional<std::string> MessageReader::next() {
     std::string message;
-    for (bool first = true;; first = false) {
+    bool goes_on = true;
+    for (bool first = true; goes_on; first = false) {
         const auto line = lines_->read(first);
         if (!line && first) return std::nullopt;
         if (!line) break;
+        if (!first) message += '\n';
         message += *line;
         const bool continued = message.ends_with('\\');
         if (continued) message.pop_back();
-        if (!continued && !lines_->goes_on()) break;
-        message += '\n';
+        goes_on = continued || lines_->goes_on();
     }
     lines_->remember(message);
     return message;
