@@ -232,9 +232,9 @@ TEST(LoadModel, RefusesValuesOfAnotherType) {
 }
 
 TEST(LoadModel, RefusesCountsThatAreFractionsAndTheReverse) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const auto& [key, value] : make().metadata) {
-            Recipe recipe = make();
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const auto& [key, value] : whole.metadata) {
+            Recipe recipe = whole;
             if (std::holds_alternative<int64_t>(value))
                 recipe.metadata[key] = 1.5f;
             else if (std::holds_alternative<float>(value))
@@ -249,10 +249,10 @@ TEST(LoadModel, RefusesCountsThatAreFractionsAndTheReverse) {
 // The largest number that is no refusal by itself: nothing may be set aside, counted up to or multiplied by
 // it.
 TEST(LoadModel, BelievesNoHugeNumber) {
-    for (const auto& [name, make] : kRecipes) {
-        for (const auto& [key, value] : make().metadata) {
+    for (const auto& [name, whole] : test::recipes()) {
+        for (const auto& [key, value] : whole.metadata) {
             if (!std::holds_alternative<int64_t>(value)) continue;
-            Recipe recipe = make();
+            Recipe recipe = whole;
             recipe.metadata[key] = int64_t{INT32_MAX};
             const bool free = key == "llama.context_length";
             EXPECT_EQ(refusal(recipe).empty(), free) << name << ": " << key;
@@ -261,8 +261,8 @@ TEST(LoadModel, BelievesNoHugeNumber) {
 }
 
 TEST(LoadModel, RefusesFilesCutAnywhere) {
-    for (const auto& [name, make] : kRecipes) {
-        const std::vector<std::byte> whole = test::file_bytes(make());
+    for (const auto& [name, recipe] : test::recipes()) {
+        const std::vector<std::byte> whole = test::file_bytes(recipe);
         const gguf::File file = gguf::File::parse(whole, "recipe.gguf");
         const gguf::Tensor& last = file.tensors().back();
         const size_t end = file.offset_of(last) + last.data.size();

@@ -295,7 +295,7 @@ TEST_F(SynthTest, MixesKeepSensitiveMatricesBetter) {
         const gguf::File file = made({.size = "layers=8,width=256,heads=4,vocab=300", .type = type});
         EXPECT_EQ(file.metadata().get<uint32_t>("general.file_type"), number);
         const auto format = [&](const std::string& name) {
-            return std::string(dtype::info(file.find_tensor(name)->type).name);
+            return std::string(dtype::info(*file.find_tensor(name)->type).name);
         };
         EXPECT_EQ(format("output.weight"), "Q6_K");
         EXPECT_EQ(format("token_embd.weight"), most);
@@ -320,8 +320,8 @@ TEST_F(SynthTest, RowsThatAreNoWholeBlocksFallBack) {
                                    .out = folder_ / "m.gguf"};
         const SynthResult result = synth(options);
         const gguf::File file = gguf::File::open(options.out);
-        EXPECT_EQ(dtype::info(file.find_tensor("blk.0.ffn_down.weight")->type).name, std::string(instead));
-        EXPECT_EQ(dtype::info(file.find_tensor("blk.0.ffn_up.weight")->type).name, std::string(wanted));
+        EXPECT_EQ(dtype::info(*file.find_tensor("blk.0.ffn_down.weight")->type).name, std::string(instead));
+        EXPECT_EQ(dtype::info(*file.find_tensor("blk.0.ffn_up.weight")->type).name, std::string(wanted));
         EXPECT_THAT(result.note, HasSubstr(std::string("no whole blocks of ") + wanted + " put 1 of"));
         EXPECT_THAT(result.note, HasSubstr(std::string("matrices in ") + instead));
     }
