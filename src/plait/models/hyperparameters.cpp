@@ -152,6 +152,11 @@ int64_t KeyReader::token_count() const {
 }
 
 StackSize read_stack_size(const KeyReader& keys, std::string_view inner_width) {
+    // Architectures keep a list of layers before they look for tensors: a file must not decide its size.
+    constexpr int64_t kMaxLayers = 1 << 16;
+    if (const int64_t layers = keys.count("block_count"); layers > kMaxLayers) {
+        keys.refuse("block_count", fmt::format("at most {} layers", kMaxLayers), fmt::to_string(layers));
+    }
     return {.layers = keys.count("block_count"),
             .context = keys.count("context_length"),
             .width = keys.count("embedding_length"),

@@ -13,7 +13,7 @@
 // of its reference writer's list of keys. What is not listed here is not read.
 //
 //   name                                   value              default            read by, or with
-//   block_count                            1 ..               -                  all
+//   block_count                            1 .. 65536         -                  all
 //   context_length                         1 ..               -                  all
 //   embedding_length                       1 ..               -                  all
 //   feed_forward_length                    1 .. one number    -                  all but gpt-oss
