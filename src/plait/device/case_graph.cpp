@@ -21,6 +21,12 @@ bool is_state(const OpCase& op_case, size_t input) {
     return false;
 }
 
+// Whether the op works on chosen experts: input 1 has them all, input 2 the numbers of the chosen.
+bool is_routed(const OpCase& op_case) {
+    return std::holds_alternative<ir::MatmulExperts>(op_case.op) ||
+           std::holds_alternative<ir::AddExpertBias>(op_case.op);
+}
+
 // Chosen experts' numbers can only come from a router: replaces the case's by what one chooses.
 struct Router {
     ir::TopKExperts op;
@@ -48,7 +54,7 @@ CaseGraph::CaseGraph(OpCase op_case, int row_layout, int weight_layout)
     const ir::StepView step = view_of(graph_, material_.block);
     for (int32_t t = 0; t < *step.token_count; ++t) step.tokens[static_cast<size_t>(t)] = t;
     std::vector<ValueId> inputs;
-    const bool routed = std::holds_alternative<ir::MatmulExperts>(case_.op);
+    const bool routed = is_routed(case_);
     const ValueId ids = routed ? route() : -1;
     for (size_t i = 0; i < case_.inputs.size(); ++i)
         inputs.push_back(routed && i == 2 ? ids : input(i, step));

@@ -111,6 +111,9 @@ void add_elementwise(Cases& cases) {
                       step);
             for (const auto& [desc, factor] : {std::pair{x, 0.22f}, {slots, -12.0f}})
                 cases.add(desc.text(), Scale{factor}, {cases.random(desc)}, step);
+            cases.add(x.text(), SoftCap{0.4f}, {cases.random(x)}, step);
+            cases.add(slots.text(), ClampedSwiglu{.limit = 0.6f, .alpha = 1.702f},
+                      {cases.random(slots), cases.random(slots)}, step);
             for (Activation activation : {Activation::silu, Activation::gelu_tanh}) {
                 const char* name = activation == Activation::silu ? "silu" : "gelu_tanh";
                 cases.add(fmt::format("{} {}", name, x.text()), Activate{activation}, {cases.random(x)},
@@ -295,6 +298,10 @@ void add_experts(Cases& cases) {
     for (int64_t used : {1, 5}) {
         for (int32_t tokens : kTokenCounts) {
             const TensorDesc x = token_rows({kRows, used, 37});
+            cases.add(x.text(), AddExpertBias{},
+                      {cases.random(x), cases.random({DType::F32, {5, 37}}),
+                       cases.ids(token_rows({kRows, used}, DType::I32), 5)},
+                      simple_step(tokens));
             cases.add(x.text(), WeightedSum{}, {cases.random(x), cases.random(token_rows({kRows, used}))},
                       simple_step(tokens));
         }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plait/base/ensure.h"
@@ -11,8 +12,10 @@ namespace {
 
 constexpr const char* kAdd = "add";
 constexpr const char* kScale = "scale";
+constexpr const char* kSoftCap = "soft_cap";
 constexpr const char* kActivate = "activate";
 constexpr const char* kGatedActivate = "gated_activate";
+constexpr const char* kClampedSwiglu = "clamped_swiglu";
 
 std::vector<TensorDesc> infer_add(const Add&, std::span<const TensorDesc> inputs) {
     expect_input_count(kAdd, inputs, 2, 2);
@@ -36,17 +39,30 @@ std::vector<TensorDesc> infer_scale(const Scale&, std::span<const TensorDesc> in
     return infer_unary(kScale, inputs);
 }
 
+std::vector<TensorDesc> infer_soft_cap(const SoftCap& op, std::span<const TensorDesc> inputs) {
+    ENSURE(op.cap > 0.0f, "a soft cap above 0");
+    return infer_unary(kSoftCap, inputs);
+}
+
 std::vector<TensorDesc> infer_activate(const Activate&, std::span<const TensorDesc> inputs) {
     return infer_unary(kActivate, inputs);
 }
 
-std::vector<TensorDesc> infer_gated(const GatedActivate&, std::span<const TensorDesc> inputs) {
-    expect_input_count(kGatedActivate, inputs, 2, 2);
+// Of ops on a gate and what it lets through.
+std::vector<TensorDesc> infer_gating(const char* op, std::span<const TensorDesc> inputs) {
+    expect_input_count(op, inputs, 2, 2);
     const TensorDesc& gate = inputs[0];
-    expect_shape(gate.type == DType::F32 && gate.shape.rank() >= 2, kGatedActivate,
-                 "gate as F32 [rows, ..., n]", gate);
-    expect_shape(inputs[1] == gate, kGatedActivate, fmt::format("up like gate, {}", gate.text()), inputs[1]);
+    expect_shape(gate.type == DType::F32 && gate.shape.rank() >= 2, op, "gate as F32 [rows, ..., n]", gate);
+    expect_shape(inputs[1] == gate, op, fmt::format("up like gate, {}", gate.text()), inputs[1]);
     return {gate};
+}
+
+std::vector<TensorDesc> infer_gated(const GatedActivate&, std::span<const TensorDesc> inputs) {
+    return infer_gating(kGatedActivate, inputs);
+}
+
+std::vector<TensorDesc> infer_clamped(const ClampedSwiglu&, std::span<const TensorDesc> inputs) {
+    return infer_gating(kClampedSwiglu, inputs);
 }
 
 int64_t actual_elements(const Call& call, const Operand& x) {
@@ -74,15 +90,33 @@ void scale(const Scale& op, const Call& call) {
     map(call, [&](float x) { return x * op.factor; });
 }
 
+void soft_cap(const SoftCap& op, const Call& call) {
+    map(call, [&](float x) { return op.cap * std::tanh(x / op.cap); });
+}
+
 void activate_all(const Activate& op, const Call& call) {
     map(call, [&](float x) { return activate(op.activation, x); });
 }
 
-void gated_activate(const GatedActivate& op, const Call& call) {
+// fn(gate, up) for every element.
+template <class Fn>
+void map_gate(const Call& call, const Fn& fn) {
     const Operand& gate = call.inputs[0];
     const Operand& up = call.inputs[1];
     for (int64_t i = 0; i < actual_elements(call, gate); ++i)
-        call.outputs[0].as<float>()[i] = activate(op.activation, gate.as<float>()[i]) * up.as<float>()[i];
+        call.outputs[0].as<float>()[i] = fn(gate.as<float>()[i], up.as<float>()[i]);
+}
+
+void gated_activate(const GatedActivate& op, const Call& call) {
+    map_gate(call, [&](float gate, float up) { return activate(op.activation, gate) * up; });
+}
+
+void clamped_swiglu(const ClampedSwiglu& op, const Call& call) {
+    map_gate(call, [&](float gate, float up) {
+        const float g = std::min(gate, op.limit);
+        const float u = std::clamp(up, -op.limit, op.limit);
+        return g / (1.0f + std::exp(-op.alpha * g)) * (u + 1.0f);
+    });
 }
 
 float silu(float x) { return x / (1.0f + std::exp(-x)); }
@@ -115,6 +149,12 @@ const Descriptor<Scale>& Scale::descriptor() {
     return descriptor;
 }
 
+const Descriptor<SoftCap>& SoftCap::descriptor() {
+    static const Descriptor<SoftCap> descriptor{
+        .name = kSoftCap, .infer = infer_soft_cap, .reference = soft_cap};
+    return descriptor;
+}
+
 const Descriptor<Activate>& Activate::descriptor() {
     static const Descriptor<Activate> descriptor{
         .name = kActivate, .infer = infer_activate, .reference = activate_all};
@@ -124,6 +164,12 @@ const Descriptor<Activate>& Activate::descriptor() {
 const Descriptor<GatedActivate>& GatedActivate::descriptor() {
     static const Descriptor<GatedActivate> descriptor{
         .name = kGatedActivate, .infer = infer_gated, .reference = gated_activate};
+    return descriptor;
+}
+
+const Descriptor<ClampedSwiglu>& ClampedSwiglu::descriptor() {
+    static const Descriptor<ClampedSwiglu> descriptor{
+        .name = kClampedSwiglu, .infer = infer_clamped, .reference = clamped_swiglu};
     return descriptor;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -85,6 +86,33 @@ TEST(Scale, MultipliesActualRows) {
     }
 }
 
+TEST(SoftCap, BoundsActualRows) {
+    const TestTensor x = make_tensor(rows_of({4, 3, 5}), 1);
+    const TestStep step(simple_spec(4, 3));
+    for (const float cap : {0.1f, 1.0f, 30.0f}) {
+        const auto outputs = run_reference(SoftCap{cap}, std::vector{x}, step);
+        for (size_t i = 0; i < 45; ++i) {
+            const double expected = cap * std::tanh(static_cast<double>(values_of(x)[i]) / cap);
+            EXPECT_NEAR(values_of(outputs[0])[i], expected, 1e-6);
+        }
+        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+    }
+}
+
+TEST(ClampedSwiglu, ClampsGateAboveAndUpOnBothSides) {
+    const std::vector<float> gates{0.0f, 1.0f, -1.0f, 7.0f, 9.0f, 1e30f, -9.0f, 2.0f, 2.0f, 2.0f};
+    const std::vector<float> ups{1.0f, 2.0f, 2.0f, 0.0f, 0.0f, 0.5f, 1.0f, 8.0f, -8.0f, -1.0f};
+    const TestTensor gate = make_tensor(rows_of({2, 5}), gates);
+    const TestTensor up = make_tensor(rows_of({2, 5}), ups);
+    const TestStep step(simple_spec(2, 2));
+    const auto outputs = run_reference(ClampedSwiglu{}, std::vector{gate, up}, step);
+    for (size_t i = 0; i < gates.size(); ++i) {
+        const double g = std::min(gates[i], 7.0f);
+        const double u = ups[i] > 7 ? 7 : ups[i] < -7 ? -7 : ups[i];
+        EXPECT_NEAR(values_of(outputs[0])[i], g / (1 + std::exp(-1.702 * g)) * (u + 1), 1e-5) << i;
+    }
+}
+
 TEST(Elementwise, DoesNothingInAnEmptyStep) {
     const TestTensor x = make_poisoned(rows_of({3, 5}));
     const TestStep step(simple_spec(3, 0));
@@ -92,6 +120,8 @@ TEST(Elementwise, DoesNothingInAnEmptyStep) {
     EXPECT_TRUE(rest_is_poisoned(run_reference(Scale{}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Activate{}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(GatedActivate{}, std::vector{x, x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(SoftCap{}, std::vector{x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(ClampedSwiglu{}, std::vector{x, x}, step)[0], step));
 }
 
 TEST(Elementwise, SaysWhatDoesNotFit) {
@@ -106,6 +136,9 @@ TEST(Elementwise, SaysWhatDoesNotFit) {
     EXPECT_EQ(refusal(Scale{}, {x, x}), "scale: expected 1 operands, found 2");
     EXPECT_EQ(refusal(Activate{}, {rows_of({3, 5}, DType::F16)}),
               "activate: expected x as F32 [rows, ..., n], found F16[3, 5]");
+    EXPECT_EQ(refusal(SoftCap{}, {rows_of({5})}), "soft_cap: expected x as F32 [rows, ..., n], found F32[5]");
+    EXPECT_EQ(refusal(ClampedSwiglu{}, {x, rows_of({3, 4})}),
+              "clamped_swiglu: expected up like gate, F32[3, 5], found F32[3, 4]");
     EXPECT_EQ(refusal(GatedActivate{}, {rows_of({5}), x}),
               "gated_activate: expected gate as F32 [rows, ..., n], found F32[5]");
     EXPECT_EQ(refusal(GatedActivate{}, {x, rows_of({3, 6})}),

@@ -11,6 +11,7 @@ namespace plait::ir {
 namespace {
 
 constexpr const char* kTopKExperts = "top_k_experts";
+constexpr const char* kAddExpertBias = "add_expert_bias";
 constexpr const char* kWeightedSum = "weighted_sum";
 
 // What the reference keeps on its stack; several times what any published model has.
@@ -30,6 +31,19 @@ std::vector<TensorDesc> infer_top_k(const TopKExperts& op, std::span<const Tenso
     }
     const Shape chosen{logits.shape[0], op.used};
     return {{DType::I32, chosen, logits.rows}, {DType::F32, chosen, logits.rows}};
+}
+
+std::vector<TensorDesc> infer_add_bias(const AddExpertBias&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kAddExpertBias, inputs, 3, 3);
+    const TensorDesc& x = inputs[0];
+    expect_shape(x.type == DType::F32 && x.shape.rank() == 3, kAddExpertBias, "x as F32 [tokens, used, n]",
+                 x);
+    const TensorDesc& bias = inputs[1];
+    expect_shape(bias.type == DType::F32 && bias.shape.rank() == 2 && bias.shape[1] == x.shape[2],
+                 kAddExpertBias, fmt::format("bias as F32 [experts, {}]", x.shape[2]), bias);
+    const TensorDesc ids{DType::I32, {x.shape[0], x.shape[1]}, x.rows};
+    expect_shape(inputs[2] == ids, kAddExpertBias, fmt::format("ids as {}", ids.text()), inputs[2]);
+    return {x};
 }
 
 std::vector<TensorDesc> infer_weighted_sum(const WeightedSum&, std::span<const TensorDesc> inputs) {
@@ -77,6 +91,16 @@ void top_k_experts(const TopKExperts& op, const Call& call) {
     }
 }
 
+void add_expert_bias(const AddExpertBias&, const Call& call) {
+    const Operand& x = call.inputs[0];
+    const int64_t n = x.desc.shape[2];
+    for (int64_t slot = 0; slot < call.inner_rows(x); ++slot) {
+        const float* bias = call.inputs[1].as<float>() + call.inputs[2].as<int32_t>()[slot] * n;
+        for (int64_t i = 0; i < n; ++i)
+            call.outputs[0].as<float>()[slot * n + i] = x.as<float>()[slot * n + i] + bias[i];
+    }
+}
+
 void weighted_sum(const WeightedSum&, const Call& call) {
     const Operand& x = call.inputs[0];
     const int64_t used = x.desc.shape[1];
@@ -97,6 +121,12 @@ void weighted_sum(const WeightedSum&, const Call& call) {
 const Descriptor<TopKExperts>& TopKExperts::descriptor() {
     static const Descriptor<TopKExperts> descriptor{
         .name = kTopKExperts, .infer = infer_top_k, .reference = top_k_experts};
+    return descriptor;
+}
+
+const Descriptor<AddExpertBias>& AddExpertBias::descriptor() {
+    static const Descriptor<AddExpertBias> descriptor{
+        .name = kAddExpertBias, .infer = infer_add_bias, .reference = add_expert_bias};
     return descriptor;
 }
 

@@ -106,5 +106,32 @@ TEST(Experts, SayWhatDoesNotFit) {
               "weighted_sum: expected weights as F32[3, 4], found F32[3, 5]");
 }
 
+TEST(AddExpertBias, AddsTheBiasOfEachSlotsExpert) {
+    const TestTensor x = make_tensor(rows_of({3, 2, 5}), 1);
+    const TestTensor bias = make_tensor({DType::F32, {4, 5}}, 2);
+    const TestTensor ids = make_ids(rows_of({3, 2}, DType::I32), std::vector<int32_t>{3, 0, 1, 1, 99, 99});
+    const TestStep step(simple_spec(3, 2));
+    const auto outputs = run_reference(AddExpertBias{}, std::vector{x, bias, ids}, step);
+    for (size_t slot = 0; slot < 4; ++slot) {
+        const auto expert = static_cast<size_t>(ids_of(ids)[slot]);
+        for (size_t i = 0; i < 5; ++i)
+            EXPECT_EQ(values_of(outputs[0])[slot * 5 + i],
+                      values_of(x)[slot * 5 + i] + values_of(bias)[expert * 5 + i]);
+    }
+    EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+}
+
+TEST(AddExpertBias, SaysWhatDoesNotFit) {
+    const TensorDesc x = rows_of({3, 2, 5}), bias{DType::F32, {4, 5}}, ids = rows_of({3, 2}, DType::I32);
+    EXPECT_EQ(refusal(AddExpertBias{}, {x, bias, ids}), "");
+    EXPECT_EQ(refusal(AddExpertBias{}, {x, bias}), "add_expert_bias: expected 3 operands, found 2");
+    EXPECT_EQ(refusal(AddExpertBias{}, {rows_of({3, 5}), bias, ids}),
+              "add_expert_bias: expected x as F32 [tokens, used, n], found F32[3, 5]");
+    EXPECT_EQ(refusal(AddExpertBias{}, {x, {DType::F32, {4, 6}}, ids}),
+              "add_expert_bias: expected bias as F32 [experts, 5], found F32[4, 6]");
+    EXPECT_EQ(refusal(AddExpertBias{}, {x, bias, rows_of({3, 3}, DType::I32)}),
+              "add_expert_bias: expected ids as I32[3, 2], found I32[3, 3]");
+}
+
 }  // namespace
 }  // namespace plait::ir::test

@@ -15,9 +15,9 @@
 namespace plait::ir {
 
 // Every op there is. Adding one here is what makes it known; its place in the list is its OpId.
-using Op = std::variant<Embed, RmsNorm, LayerNorm, Matmul, MatmulExperts, Add, Scale, Activate, GatedActivate,
-                        SplitHeads, MergeHeads, Slice, GatherRows, RopeAngles, Rope, CopyPages, KvWrite,
-                        Attention, TopKExperts, WeightedSum, Tap>;
+using Op = std::variant<Embed, RmsNorm, LayerNorm, Matmul, MatmulExperts, Add, Scale, SoftCap, Activate,
+                        GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads, Slice, GatherRows, RopeAngles,
+                        Rope, CopyPages, KvWrite, Attention, TopKExperts, AddExpertBias, WeightedSum, Tap>;
 
 using OpId = size_t;
 inline constexpr size_t kOpCount = std::variant_size_v<Op>;

@@ -68,14 +68,20 @@ double pair_of_rotations(const RopeAngles& op, double rotations) {
 }
 
 // How much of a pair's own frequency yarn keeps: all of it for pairs that turn fast, nothing for pairs that
-// turn slowly, a straight ramp between. The ramp's ends are whole pairs and cut to [0, dims - 1], as GGUF's
-// authors compute them.
+// turn slowly, a straight ramp between, whose ends are cut to [0, dims - 1].
 class YarnRamp {
   public:
     explicit YarnRamp(const RopeAngles& op)
-        : low_(std::max(0.0, std::floor(pair_of_rotations(op, op.beta_fast)))),
-          high_(std::min(static_cast<double>(op.dims - 1), std::ceil(pair_of_rotations(op, op.beta_slow)))),
-          extrapolation_(op.extrapolation) {}
+        : low_(pair_of_rotations(op, op.beta_fast)),
+          high_(pair_of_rotations(op, op.beta_slow)),
+          extrapolation_(op.extrapolation) {
+        if (op.whole_pairs) {
+            low_ = std::floor(low_);
+            high_ = std::ceil(high_);
+        }
+        low_ = std::max(0.0, low_);
+        high_ = std::min(static_cast<double>(op.dims - 1), high_);
+    }
 
     double kept(int64_t pair) const {
         const double slope = (static_cast<double>(pair) - low_) / std::max(0.001, high_ - low_);

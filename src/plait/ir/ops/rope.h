@@ -27,6 +27,8 @@ struct RopeAngles {
     float beta_fast = 32.0f;
     float beta_slow = 1.0f;
     float extrapolation = 1.0f;
+    bool whole_pairs = true;  // the ramp between those pairs begins and ends at whole ones, as GGUF's authors
+                              // compute it; gpt-oss was trained without the rounding
     bool operator==(const RopeAngles&) const = default;
     static const Descriptor<RopeAngles>& descriptor();
 };

@@ -52,13 +52,14 @@ TEST(RopeAngles, InterpolatesLinearly) {
 }
 
 // Wavelengths are worked out from the paper's terms: r rotations in the original context.
-double yarn_turn(double pair, double dims, double base, double factor, double context) {
+double yarn_turn(double pair, double dims, double base, double factor, double context,
+                 bool whole_pairs = true) {
     const double own = std::pow(base, -2 * pair / dims);
     const auto pair_with = [&](double rotations) {
         return std::log(context / (2 * std::numbers::pi * rotations)) / std::log(base) * dims / 2;
     };
-    const double low = std::floor(pair_with(32));
-    const double high = std::ceil(pair_with(1));
+    const double low = whole_pairs ? std::floor(pair_with(32)) : pair_with(32);
+    const double high = whole_pairs ? std::ceil(pair_with(1)) : pair_with(1);
     if (pair <= low) return own;
     if (pair >= high) return own / factor;
     const double interpolated = (pair - low) / (high - low);
@@ -77,6 +78,19 @@ TEST(RopeAngles, InterpolatesByWavelengthForYarn) {
     const double own = std::pow(10000.0, -2 * 30 / 128.0);
     EXPECT_LT(yarn_turn(30, 128, 10000, 8, 4096), own);
     EXPECT_GT(yarn_turn(30, 128, 10000, 8, 4096), own / 8);
+}
+
+TEST(RopeAngles, MayBeginYarnsRampBetweenPairs) {
+    const RopeAngles op{.dims = 64,
+                        .base = 150000.0f,
+                        .scaling = RopeScaling::yarn,
+                        .factor = 32.0f,
+                        .original_context = 4096,
+                        .whole_pairs = false};
+    expect_turns(op, angles(op), 1.0 + 0.1 * std::log(32.0),
+                 [](double pair) { return yarn_turn(pair, 64, 150000, 32, 4096, false); });
+    const double rounded = yarn_turn(12, 64, 150000, 32, 4096);
+    EXPECT_GT(std::abs(yarn_turn(12, 64, 150000, 32, 4096, false) / rounded - 1), 0.01);
 }
 
 TEST(RopeAngles, IsLinearWithoutYarnsExtrapolation) {

@@ -52,6 +52,23 @@ void run_scale(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
                      call.as<ir::Scale>().factor);
 }
 
+void run_soft_cap(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    call.simd->soft_cap(in_row(call, 0, item), out_row(call, item), row_width(call.in(0)),
+                        call.as<ir::SoftCap>().cap);
+}
+
+void run_clamped_swiglu(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const auto& op = call.as<ir::ClampedSwiglu>();
+    call.simd->clamped_swiglu(in_row(call, 0, item), in_row(call, 1, item), out_row(call, item),
+                              row_width(call.in(0)), op.limit, op.alpha);
+}
+
+void run_add_expert_bias(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const int64_t expert = call.in(2).as<int32_t>()[item];
+    call.simd->add(in_row(call, 0, item), in_row(call, 1, expert), out_row(call, item),
+                   row_width(call.in(0)));
+}
+
 simd::UnaryFn activation_function(const simd::KernelTable& simd, ir::Activation activation) {
     switch (activation) {
         case ir::Activation::silu:
@@ -188,8 +205,11 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
     list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));
     list.push_back(whole_row_kernel<ir::Scale>(row_items, run_scale));
+    list.push_back(whole_row_kernel<ir::SoftCap>(row_items, run_soft_cap));
     list.push_back(whole_row_kernel<ir::Activate>(row_items, run_activate));
     list.push_back(whole_row_kernel<ir::GatedActivate>(row_items, run_gated));
+    list.push_back(whole_row_kernel<ir::ClampedSwiglu>(row_items, run_clamped_swiglu));
+    list.push_back(whole_row_kernel<ir::AddExpertBias>(row_items, run_add_expert_bias));
     list.push_back(row_kernel<ir::Slice>(row_items, run_slice));
     list.push_back(row_kernel<ir::GatherRows>(output_items, run_gather));
     list.push_back(row_kernel<ir::Rope>(output_items, run_rope));

@@ -132,6 +132,10 @@ struct KernelTable {
     UnaryFn gelu_tanh;       // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
     BinaryFn silu_mul;       // silu(a) * b
     BinaryFn gelu_tanh_mul;  // gelu_tanh(a) * b
+    // g / (1 + exp(-alpha * g)) * (u + 1), g = min(gate, limit), u = up within +-limit. `out` may be an
+    // input.
+    void (*clamped_swiglu)(const float* gate, const float* up, float* out, int64_t n, float limit,
+                           float alpha);
 };
 
 }  // namespace plait::backends::cpu::simd

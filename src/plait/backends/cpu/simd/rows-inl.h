@@ -65,6 +65,19 @@ void gelu_tanh_mul(const float* gate, const float* up, float* out, int64_t n) {
     map2<O>(gate, up, out, n, [](typename O::F g, typename O::F u) { return O::mul(gelu_tanh<O>(g), u); });
 }
 
+// O::min and O::max give their second operand for a NaN, so that one survives.
+template <class O>
+void clamped_swiglu(const float* gate, const float* up, float* out, int64_t n, float limit, float alpha) {
+    using F = typename O::F;
+    const F one = O::set(1.0f);
+    map2<O>(gate, up, out, n, [&](F g, F u) {
+        g = O::min(O::set(limit), g);
+        u = O::max(O::set(-limit), O::min(O::set(limit), u));
+        const F e = exp<O>(O::mul(O::set(-alpha), g));
+        return O::mul(O::div(g, O::add(one, e)), O::add(u, one));
+    });
+}
+
 template <class O>
 void scale(const float* x, float* out, int64_t n, float factor) {
     map<O>(x, out, n, [&](typename O::F v) { return O::mul(v, O::set(factor)); });

@@ -133,6 +133,26 @@ TEST_P(RowsTest, ActivationsOfLargeValues) {
     }
 }
 
+TEST_P(RowsTest, ClampedSwiglu) {
+    constexpr float kLimit = 3.0f, kAlpha = 1.702f;
+    for (const int64_t n : kLengths) {
+        const std::vector<float> gate = test::random_floats(static_cast<uint32_t>(n), n, 5.0f);
+        const std::vector<float> up = test::random_floats(static_cast<uint32_t>(n) + 1, n, 5.0f);
+        std::vector<float> out(static_cast<size_t>(n) + 1, 77.0f);
+        k_.clamped_swiglu(gate.data(), up.data(), out.data(), n, kLimit, kAlpha);
+        for (int64_t i = 0; i < n; ++i) {
+            const double g = std::min(gate[i], kLimit), u = std::clamp(up[i], -kLimit, kLimit);
+            const double expected = g / (1 + std::exp(-static_cast<double>(kAlpha) * g)) * (u + 1);
+            ASSERT_NEAR(out[i], expected, 2e-6 * std::fabs(expected) + 1e-7) << n << " " << i;
+        }
+        ASSERT_EQ(out.back(), 77.0f);
+    }
+    std::vector<float> gate = {kNan, 1.0f, -kInf, kInf}, up = {1.0f, kNan, 1.0f, -kInf};
+    k_.clamped_swiglu(gate.data(), up.data(), gate.data(), 4, kLimit, kAlpha);
+    EXPECT_TRUE(std::isnan(gate[0]));
+    EXPECT_TRUE(std::isnan(gate[1]));
+}
+
 TEST_P(RowsTest, SoftCap) {
     for (const int64_t n : kLengths) {
         const std::vector<float> x = test::random_floats(static_cast<uint32_t>(n), n, 90.0f);

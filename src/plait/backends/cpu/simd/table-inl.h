@@ -46,6 +46,7 @@ constexpr KernelTable make_table() {
         .gelu_tanh = gelu_tanh_row<O>,
         .silu_mul = silu_mul<O>,
         .gelu_tanh_mul = gelu_tanh_mul<O>,
+        .clamped_swiglu = clamped_swiglu<O>,
     };
 }
 
