@@ -14,7 +14,10 @@ std::vector<state::GroupSpec> group_specs(const Prepared& prepared) {
     std::vector<state::GroupSpec> specs;
     const auto groups = prepared.model->state_groups();
     for (size_t i = 0; i < groups.size(); ++i) {
-        specs.push_back({groups[i].name, prepared.pages[i].page_tokens, prepared.pages[i].pages});
+        specs.push_back({.name = groups[i].name,
+                         .page_tokens = prepared.pages[i].page_tokens,
+                         .pages = prepared.pages[i].pages,
+                         .window = groups[i].window});
     }
     return specs;
 }
@@ -150,7 +153,7 @@ void Engine::fill_groups(ir::StepView& view, const state::Step& step) {
         const auto number = static_cast<int>(g);
         step.lengths(group.lengths);
         step.page_lists(number, group.page_begin, group.pages);
-        std::ranges::fill(group.first_page, 0);
+        step.first_pages(number, group.first_page);
         step.write_slots(number, group.write_slots);
         int32_t copies = 0;
         for (const state::PageCopy& copy : step.copies()) {

@@ -48,7 +48,8 @@ class Engine {
     // A new sequence that begins with the parent's first tokens, sharing their pages.
     SequenceId fork_sequence(SequenceId parent, int64_t tokens) { return state_.fork(parent, tokens); }
     void truncate_sequence(SequenceId sequence, int64_t tokens) { state_.truncate(sequence, tokens); }
-    // Fewer tokens than this, but some, cannot be kept: see PagedState.
+    // The fewest tokens, besides none, that fork and truncate accept: a model with windows has forgotten what
+    // lies behind them. Whoever wants fewer cuts to none and feeds the beginning again.
     int64_t shortest_cut(SequenceId sequence) const { return state_.shortest_cut(sequence); }
     void release_sequence(SequenceId sequence) { state_.release(sequence); }
     int64_t length(SequenceId sequence) const { return state_.length(sequence); }
@@ -70,6 +71,7 @@ class Engine {
     const models::Model& model() const { return *prepared_.model; }
     int64_t vocabulary() const { return prepared_.model->summary().vocabulary; }
     int64_t free_pages(int group) const { return state_.free_pages(group); }
+    int64_t pages_in_use(int group) const { return state_.pages_in_use(group); }
 
   private:
     void check(std::span<const Feed> feeds) const;

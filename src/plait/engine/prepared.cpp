@@ -40,12 +40,58 @@ void validate(const EngineOptions& options) {
     }
 }
 
-int64_t pages_for(int64_t tokens, int64_t page_tokens) { return (tokens + page_tokens - 1) / page_tokens; }
+int64_t micro_batch_for(const EngineOptions& asked, int64_t context) {
+    return std::min({asked.micro_batch, asked.batch, context * asked.max_sequences});
+}
 
-int64_t state_bytes_per_token(const models::Model& model) {
+// Pages with which no step within the options is ever short of any.
+std::vector<models::StatePages> state_pages(const models::Model& model, const EngineOptions& asked,
+                                            int64_t context) {
+    std::vector<models::StatePages> pages;
+    for (const ir::StateGroupSpec& group : model.state_groups()) {
+        const state::GroupNeeds needs =
+            state::needed_pages(asked.page_tokens, group.window,
+                                {.sequences = asked.max_sequences,
+                                 .tokens_per_sequence = context,
+                                 .tokens_per_step = micro_batch_for(asked, context)});
+        pages.push_back({.page_tokens = asked.page_tokens,
+                         .pages = needs.pages,
+                         .max_pages_per_sequence = needs.pages_per_sequence});
+    }
+    return pages;
+}
+
+std::vector<ir::TensorDesc> group_descs(const ir::StateGroupSpec& group, const models::StatePages& pages) {
+    std::vector<ir::TensorDesc> descs;
+    for (const ir::StateTensorSpec& tensor : group.tensors)
+        descs.push_back({tensor.type, {pages.pages, tensor.heads, pages.page_tokens, tensor.width}});
+    return descs;
+}
+
+int64_t stored_bytes(device::BufferType& type, std::span<const ir::TensorDesc> descs) {
     int64_t bytes = 0;
-    for (const ir::StateGroupSpec& group : model.state_groups()) bytes += group.bytes_per_token();
+    for (const ir::TensorDesc& desc : descs) bytes += type.bytes(desc);
     return bytes;
+}
+
+// Of a context that is not settled yet.
+int64_t state_bytes(const Prepared& prepared, const EngineOptions& asked, int64_t context) {
+    const auto groups = prepared.model->state_groups();
+    const std::vector<models::StatePages> pages = state_pages(*prepared.model, asked, context);
+    int64_t bytes = 0;
+    for (size_t i = 0; i < groups.size(); ++i)
+        bytes += stored_bytes(prepared.device->row_buffer_type(), group_descs(groups[i], pages[i]));
+    return bytes;
+}
+
+// The largest context up to `most` whose state takes at most so many bytes; 0 if none does.
+int64_t largest_context(const Prepared& prepared, const EngineOptions& asked, int64_t most, int64_t bytes) {
+    int64_t fits = 0;
+    for (int64_t beyond = most + 1; beyond - fits > 1;) {
+        const int64_t middle = fits + (beyond - fits) / 2;
+        (state_bytes(prepared, asked, middle) <= bytes ? fits : beyond) = middle;
+    }
+    return fits;
 }
 
 std::unique_ptr<models::Model> load_for(const gguf::File& file, const EngineOptions& options,
@@ -59,25 +105,23 @@ struct ContextChoice {
     std::string why;
 };
 
-ContextChoice default_context(int64_t trained, int64_t bytes_per_token, int64_t free_bytes) {
-    const int64_t affordable = bytes_per_token == 0 ? trained : free_bytes / 2 / bytes_per_token;
-    if (affordable < std::min(trained, kDefaultContext))
-        return {std::max<int64_t>(1, affordable), "half of the free memory"};
-    if (trained <= kDefaultContext) return {trained, "as trained"};
-    return {kDefaultContext, "the default"};
+ContextChoice default_context(const Prepared& prepared, const EngineOptions& asked, int64_t trained) {
+    const int64_t most = std::min(trained, kDefaultContext);
+    const int64_t half = prepared.device->describe().memory_bytes / 2;
+    const int64_t affordable = largest_context(prepared, asked, most, half);
+    if (affordable < most) return {std::max<int64_t>(1, affordable), "half of the free memory"};
+    return {most, trained <= kDefaultContext ? "as trained" : "the default"};
 }
 
 // Settles options.context, which asks for `wanted`, and loads the model for it. Returns why it is what it is.
-std::string choose_context(Prepared& prepared, const ContextChoice& wanted) {
+std::string choose_context(Prepared& prepared, const EngineOptions& asked, const ContextChoice& wanted) {
     EngineOptions& options = prepared.options;
     options.context = wanted.tokens;
     const int64_t trained = models::trained_context(prepared.file);
     prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained);
-    const int64_t per_token = state_bytes_per_token(*prepared.model) * options.max_sequences;
     ContextChoice choice = wanted;
     if (options.context == 0) choice = {trained, "as trained"};
-    if (options.context < 0)
-        choice = default_context(trained, per_token, prepared.device->describe().memory_bytes);
+    if (options.context < 0) choice = default_context(prepared, asked, trained);
     const int64_t limit = prepared.model->summary().max_context;
     if (limit > 0 && choice.tokens > limit) choice = {limit, "the model has no positions beyond"};
     if (limit > 0 && options.context > limit) {
@@ -87,18 +131,6 @@ std::string choose_context(Prepared& prepared, const ContextChoice& wanted) {
     options.context = choice.tokens;
     prepared.model = load_for(prepared.file, options, options.context);
     return choice.why;
-}
-
-// Pages for every sequence at full context, and one more each: a copy-on-write holds old and new page for a
-// moment.
-void size_pages(Prepared& prepared) {
-    const EngineOptions& options = prepared.options;
-    for (size_t group = 0; group < prepared.model->state_groups().size(); ++group) {
-        const int64_t per_sequence = pages_for(options.context, options.page_tokens);
-        prepared.pages.push_back({.page_tokens = options.page_tokens,
-                                  .pages = (per_sequence + 1) * options.max_sequences,
-                                  .max_pages_per_sequence = per_sequence});
-    }
 }
 
 void compile(Prepared& prepared) {
@@ -130,9 +162,9 @@ void count_memory(Prepared& prepared) {
         prepared.file, prepared.model->weights(), prepared.layouts, device, prepared.options.use_mapping);
     memory.weights = weights.stored;
     memory.mapped_weights = weights.mapped;
-    for (const ir::TensorDesc& desc : prepared.state_descs()) memory.state += rows.bytes(desc);
+    memory.state = stored_bytes(rows, prepared.state_descs());
     int64_t slot = rows.bytes({ir::DType::I32, {prepared.slot_input_values()}});
-    for (const ir::TensorDesc& desc : prepared.slot_outputs()) slot += rows.bytes(desc);
+    slot += stored_bytes(rows, prepared.slot_outputs());
     slot += rows.bytes({ir::DType::F32, {prepared.slot_scratch_bytes() / 4 + 1}});
     memory.compute = slot * prepared.options.slots;
 }
@@ -140,35 +172,30 @@ void count_memory(Prepared& prepared) {
 // Everything that follows from a context.
 void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice& context) {
     EngineOptions& options = prepared.options;
-    const std::string why = choose_context(prepared, context);
-    options.micro_batch = std::min({asked.micro_batch, asked.batch, options.context * asked.max_sequences});
+    const std::string why = choose_context(prepared, asked, context);
+    options.micro_batch = micro_batch_for(asked, options.context);
     options.max_outputs = asked.max_outputs == 0 ? asked.max_sequences : asked.max_outputs;
-    prepared.pages.clear();
+    prepared.pages = state_pages(*prepared.model, asked, options.context);
     prepared.programs.clear();
-    size_pages(prepared);
     compile(prepared);
     count_memory(prepared);
     prepared.context_note = fmt::format("context {} tokens ({}), {:.1f} MiB of cache", options.context, why,
                                         static_cast<double>(prepared.memory.state) / (1 << 20));
 }
 
-// Tokens of context whose pages hold at least so many bytes.
-int64_t tokens_in(int64_t bytes, const Prepared& prepared) {
-    const int64_t per_token = state_bytes_per_token(*prepared.model) * prepared.options.max_sequences;
-    return per_token == 0 ? 0 : bytes / per_token + 2 * prepared.options.page_tokens;
-}
-
 }  // namespace
 
 std::vector<ir::TensorDesc> Prepared::state_descs() const {
     std::vector<ir::TensorDesc> descs;
-    for (size_t group = 0; group < model->state_groups().size(); ++group) {
-        for (const ir::StateTensorSpec& tensor : model->state_groups()[group].tensors) {
-            descs.push_back(
-                {tensor.type, {pages[group].pages, tensor.heads, pages[group].page_tokens, tensor.width}});
-        }
+    for (size_t group = 0; group < pages.size(); ++group) {
+        const auto more = group_descs(model->state_groups()[group], pages[group]);
+        descs.insert(descs.end(), more.begin(), more.end());
     }
     return descs;
+}
+
+int64_t Prepared::group_bytes(size_t group) const {
+    return stored_bytes(device->row_buffer_type(), group_descs(model->state_groups()[group], pages[group]));
 }
 
 int64_t Prepared::slot_input_values() const {
@@ -204,7 +231,8 @@ Prepared prepare(const EngineOptions& options) {
     // for them.
     const int64_t missing = prepared.memory.total() - prepared.device->describe().memory_bytes;
     if (options.context < 0 && missing > 0) {
-        const int64_t smaller = prepared.options.context - tokens_in(missing, prepared);
+        const int64_t smaller =
+            largest_context(prepared, options, prepared.options.context, prepared.memory.state - missing);
         if (smaller > 0) settle(prepared, options, {smaller, "what fits beside the weights"});
     }
     return prepared;

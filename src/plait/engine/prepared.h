@@ -37,8 +37,10 @@ struct Prepared {
     std::vector<int> layouts;                                // by weight
     MemoryNeeds memory;
 
-    // The same for all state tensors, in graph order.
+    // The state tensors, in graph order.
     std::vector<ir::TensorDesc> state_descs() const;
+    // Bytes of a state group's pools.
+    int64_t group_bytes(size_t group) const;
     // What one slot must have to serve every program.
     int64_t slot_input_values() const;
     std::vector<ir::TensorDesc> slot_outputs() const;

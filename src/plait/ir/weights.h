@@ -47,6 +47,7 @@ struct StateTensorSpec {
 // Layers whose state lives equally long share a group: one page list serves all its tensors.
 struct StateGroupSpec {
     std::string name;
+    int64_t window = 0;  // a token looks at itself and the window - 1 tokens before it; 0: at all
     std::vector<StateTensorSpec> tensors;
 
     int64_t bytes_per_token() const;  // over all tensors, rows padded to whole blocks

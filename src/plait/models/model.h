@@ -24,7 +24,7 @@ struct ModelOptions {
 struct StatePages {
     int64_t page_tokens = 0;
     int64_t pages = 0;                   // in the pool
-    int64_t max_pages_per_sequence = 0;  // of a sequence of full context
+    int64_t max_pages_per_sequence = 0;  // in one step
 };
 
 struct GraphOptions {

@@ -26,7 +26,7 @@ void describe_model(const models::Model& model, ModelUse& use) {
     }
     for (const ir::StateGroupSpec& group : model.state_groups()) {
         use.state_groups.push_back(
-            {group.name, static_cast<int64_t>(group.tensors.size()), group.bytes_per_token()});
+            {group.name, static_cast<int64_t>(group.tensors.size()), group.bytes_per_token(), group.window});
     }
 }
 
@@ -52,8 +52,9 @@ std::string model_use_text(const ModelUse& use, bool tensors) {
         text += fmt::format("  {:<24} {:>5} tensors {:>14} bytes\n", role, total.tensors, total.bytes);
     }
     for (const ModelUse::Group& group : use.state_groups) {
-        text += fmt::format("  state group {}: {} tensors, {} bytes per token in F16\n", group.name,
-                            group.tensors, group.bytes_per_token);
+        const std::string window = group.window == 0 ? "" : fmt::format(", window {}", group.window);
+        text += fmt::format("  state group {}: {} tensors, {} bytes per token in F16{}\n", group.name,
+                            group.tensors, group.bytes_per_token, window);
     }
     if (!tensors) return text;
     for (const auto& [tensor, role] : use.role_of) text += fmt::format("  {:<40} {}\n", tensor, role);
@@ -72,7 +73,8 @@ std::string model_use_json(const ModelUse& use, bool tensors) {
     for (const ModelUse::Group& group : use.state_groups) {
         groups.push_back({{"name", group.name},
                           {"tensors", group.tensors},
-                          {"bytes_per_token_f16", group.bytes_per_token}});
+                          {"bytes_per_token_f16", group.bytes_per_token},
+                          {"window", group.window}});
     }
     nlohmann::json document = {{"architecture", use.architecture},
                                {"layers", use.layers},

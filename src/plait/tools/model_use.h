@@ -28,6 +28,7 @@ struct ModelUse {
         std::string name;
         int64_t tensors = 0;
         int64_t bytes_per_token = 0;  // with an F16 cache
+        int64_t window = 0;           // tokens it keeps; 0: all
     };
     std::vector<Group> state_groups;
 };

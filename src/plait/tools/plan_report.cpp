@@ -11,6 +11,13 @@ namespace {
 
 double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
+std::string group_text(const StateGroupPlan& group) {
+    const std::string reach =
+        group.window == 0 ? "the whole context" : fmt::format("a window of {}", group.window);
+    return fmt::format("cache {} keeps {}: {} pages of {} tokens, {:.1f} MiB\n", group.name, reach,
+                       group.pages, group.page_tokens, mib(group.bytes));
+}
+
 }  // namespace
 
 PlanReport plan_report(const engine::Prepared& prepared) {
@@ -26,6 +33,14 @@ PlanReport plan_report(const engine::Prepared& prepared) {
                               .state = memory.state,
                               .compute = memory.compute,
                               .free = device.memory_bytes});
+    for (size_t i = 0; i < prepared.pages.size(); ++i) {
+        const ir::StateGroupSpec& group = prepared.model->state_groups()[i];
+        report.groups.push_back({.name = group.name,
+                                 .window = group.window,
+                                 .pages = prepared.pages[i].pages,
+                                 .page_tokens = prepared.pages[i].page_tokens,
+                                 .bytes = prepared.group_bytes(i)});
+    }
     return report;
 }
 
@@ -39,6 +54,8 @@ std::string plan_text(const PlanReport& report) {
                             mib(member.weights), mib(member.mapped), mib(member.state), mib(member.compute),
                             mib(member.free));
     }
+    if (report.groups.size() > 1)
+        for (const StateGroupPlan& group : report.groups) text += group_text(group);
     if (report.weights_without_reader > 0) {
         text += fmt::format("{} weights are read by no program and take no memory\n",
                             report.weights_without_reader);
@@ -64,7 +81,16 @@ std::string plan_json(const PlanReport& report) {
                            {"free_bytes", member.free},
                            {"fits", member.taken() <= member.free}});
     }
+    nlohmann::json groups = nlohmann::json::array();
+    for (const StateGroupPlan& group : report.groups) {
+        groups.push_back({{"name", group.name},
+                          {"window", group.window},
+                          {"pages", group.pages},
+                          {"page_tokens", group.page_tokens},
+                          {"bytes", group.bytes}});
+    }
     const nlohmann::json document = {{"members", members},
+                                     {"state_groups", groups},
                                      {"collectives_per_step", 0},
                                      {"collective_bytes_per_token", 0},
                                      {"collectives", nlohmann::json::array()}};

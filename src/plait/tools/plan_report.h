@@ -21,10 +21,20 @@ struct MemberPlan {
     int64_t taken() const { return weights - mapped + state + compute; }
 };
 
+// A state group's pools, the same on every member.
+struct StateGroupPlan {
+    std::string name;
+    int64_t window = 0;  // 0: the whole context
+    int64_t pages = 0;
+    int64_t page_tokens = 0;
+    int64_t bytes = 0;
+};
+
 struct PlanReport {
     std::string architecture;
     std::string context_note;
     std::vector<MemberPlan> members;
+    std::vector<StateGroupPlan> groups;
     int64_t programs = 0;
     int64_t weights_without_reader = 0;
 };
@@ -34,7 +44,8 @@ PlanReport plan_report(const engine::Prepared& prepared);
 
 // The table for people: one line per member, then notes.
 std::string plan_text(const PlanReport& report);
-// {"members":[{"device","weights_bytes","mirrored_bytes","kv_bytes","compute_bytes"}],"collectives_per_step",...}
+// {"members":[{"device","weights_bytes","mirrored_bytes","kv_bytes","compute_bytes"}],"state_groups":[{"name",
+// "window","pages","page_tokens","bytes"}],"collectives_per_step",...}
 std::string plan_json(const PlanReport& report);
 
 // Checks each member against its budget in bytes, in order; a missing or empty list checks nothing. Throws
