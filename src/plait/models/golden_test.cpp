@@ -53,6 +53,8 @@ TEST_P(GoldenTest, MatchesAnIndependentEngine) { compare(kInRepository, GetParam
 INSTANTIATE_TEST_SUITE_P(InRepository, GoldenTest,
                          ::testing::Values(GoldenCase{"arch/llama-dense", 1e-10},
                                            GoldenCase{"arch/gpt2-dense", 1e-6},
+                                           GoldenCase{"arch/gemma2-dense", 1e-10},
+                                           GoldenCase{"arch/gpt-oss-moe", 1e-10},
                                            GoldenCase{"quant/Q4_0", 1e-10}, GoldenCase{"quant/Q4_1", 1e-10},
                                            GoldenCase{"quant/Q8_0", 1e-10}),
                          case_name);
@@ -67,6 +69,7 @@ TEST_P(FullGoldenTest, MatchesAnIndependentEngine) {
 
 INSTANTIATE_TEST_SUITE_P(Full, FullGoldenTest,
                          ::testing::Values(GoldenCase{"arch/llama-moe", 1e-10},
+                                           GoldenCase{"arch/gemma3-dense", 1e-6},
                                            GoldenCase{"quant/F16", 1e-10}, GoldenCase{"quant/BF16", 1e-10},
                                            GoldenCase{"quant/Q4_0-wide", 1e-10}),
                          case_name);

@@ -1,11 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
-#include "plait/models/model.h"
-#include "plait/models/test_models.h"
+#include "plait/models/test_graphs.h"
 
 // The graphs that architectures write: which nodes, which weights in which role, which state.
 namespace plait::models {
@@ -16,49 +14,11 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr StatePages kPages{.page_tokens = 8, .pages = 5, .max_pages_per_sequence = 4};
-
-struct Loaded {
-    explicit Loaded(const Recipe& recipe, const ModelOptions& options = test::kOptions)
-        : file(recipe), model(load_model(file.file(), options)) {}
-
-    ir::Graph graph(bool taps = false) const {
-        return model->build({.capacity = {.tokens = 9, .outputs = 3, .sequences = 2},
-                             .pages = std::span(&kPages, 1),
-                             .taps = taps});
-    }
-    const ir::WeightSpec& weight(std::string_view name) const {
-        const auto weights = model->weights();
-        return *std::ranges::find(weights, name, &ir::WeightSpec::name);
-    }
-
-    test::RecipeFile file;
-    std::unique_ptr<Model> model;
-};
-
-std::map<std::string, int> ops_of(const ir::Graph& graph) {
-    std::map<std::string, int> counts;
-    for (const ir::Node& node : graph.nodes()) ++counts[ir::op_name(node.op)];
-    return counts;
-}
-
-std::vector<std::string> node_names(const ir::Graph& graph) {
-    std::vector<std::string> names;
-    for (const ir::Node& node : graph.nodes()) names.push_back(node.name);
-    return names;
-}
-
-const ir::Node& node(const ir::Graph& graph, std::string_view name) {
-    const auto nodes = graph.nodes();
-    const auto found = std::ranges::find(nodes, name, &ir::Node::name);
-    EXPECT_NE(found, nodes.end()) << name;
-    return *found;
-}
-
-template <class OpType>
-std::string name_of() {
-    return OpType::descriptor().name;
-}
+using test::Loaded;
+using test::name_of;
+using test::node;
+using test::node_names;
+using test::ops_of;
 
 TEST(LlamaGraph, ReadsLikeThePaper) {
     Recipe recipe = test::llama_recipe();
@@ -149,7 +109,8 @@ TEST(LlamaGraph, WeightsHaveTheirRoles) {
 }
 
 TEST(LlamaGraph, EveryWeightIsReadAndEveryStateWritten) {
-    for (const Recipe& recipe : {test::llama_recipe(), test::llama_moe_recipe(), test::gpt2_recipe()}) {
+    for (const Recipe& recipe : {test::llama_recipe(), test::llama_moe_recipe(), test::gpt2_recipe(),
+                                 test::gemma2_recipe(), test::gemma3_recipe(), test::gpt_oss_recipe()}) {
         const Loaded loaded(recipe);
         const ir::Graph graph = loaded.graph();
         std::vector<int> reads(loaded.model->weights().size());

@@ -135,11 +135,11 @@ int64_t KeyReader::token_count() const {
     return static_cast<int64_t>(tokens);
 }
 
-StackSize read_stack_size(const KeyReader& keys) {
+StackSize read_stack_size(const KeyReader& keys, std::string_view inner_width) {
     return {.layers = keys.count("block_count"),
             .context = keys.count("context_length"),
             .width = keys.count("embedding_length"),
-            .inner_width = keys.count("feed_forward_length")};
+            .inner_width = keys.count(inner_width)};
 }
 
 int64_t read_vocabulary(const KeyReader& keys) {
@@ -181,9 +181,13 @@ ir::RopeAngles read_rope(const KeyReader& keys, int64_t key_width, int64_t train
 }
 
 std::optional<ExpertCounts> read_experts(const KeyReader& keys) {
-    const int64_t count = keys.count_or_zero("expert_count");  // some writers give dense models a zero
-    if (count == 0) return std::nullopt;
-    const ExpertCounts experts{.count = count, .used = keys.count("expert_used_count")};
+    if (keys.count_or_zero("expert_count") == 0)
+        return std::nullopt;  // some writers give dense models a zero
+    return require_experts(keys);
+}
+
+ExpertCounts require_experts(const KeyReader& keys) {
+    const ExpertCounts experts{.count = keys.count("expert_count"), .used = keys.count("expert_used_count")};
     if (experts.used > experts.count) {
         keys.refuse("expert_used_count", fmt::format("at most the {} experts there are", experts.count),
                     fmt::to_string(experts.used));

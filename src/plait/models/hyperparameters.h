@@ -13,32 +13,36 @@
 // of its reference writer's list of keys. What is not listed here is not read.
 //
 //   name                                   value              default            read by
-//   block_count                            1 ..               -                  llama gpt2
-//   context_length                         1 ..               -                  llama gpt2
-//   embedding_length                       1 ..               -                  llama gpt2
-//   feed_forward_length                    1 .. one number    -                  llama gpt2
-//   vocab_size                             1 ..               -                  llama without tokens
-//   attention.head_count                   1 ..               -                  llama gpt2
-//   attention.head_count_kv                divides heads      head_count         llama
-//   attention.key_length                   1 ..               width / heads      llama
-//   attention.value_length                 1 ..               width / heads      llama
-//   attention.layer_norm_rms_epsilon       > 0                -                  llama
+//   block_count                            1 ..               -                  all
+//   context_length                         1 ..               -                  all
+//   embedding_length                       1 ..               -                  all
+//   feed_forward_length                    1 .. one number    -                  all but gpt-oss
+//   expert_feed_forward_length             1 .. one number    -                  gpt-oss
+//   vocab_size                             1 ..               -                  all without tokens
+//   attention.head_count                   1 ..               -                  all
+//   attention.head_count_kv                divides heads      head_count         all but gpt2
+//   attention.key_length                   1 ..               width / heads      all but gpt2
+//   attention.value_length                 1 ..               width / heads      all but gpt2
+//   attention.layer_norm_rms_epsilon       > 0                -                  all but gpt2
 //   attention.layer_norm_epsilon           > 0                -                  gpt2
-//   rope.dimension_count                   even, <= key width key width          llama
-//   rope.freq_base                         > 1                10000              llama
-//   rope.scaling.type                      none linear yarn   linear             llama
-//   rope.scaling.factor                    > 0                rope.scale_linear  llama
-//   rope.scale_linear (in old files)       > 0                1                  llama
-//   rope.scaling.attn_factor               > 0                1                  llama
-//   rope.scaling.original_context_length   1 ..               context_length     llama, with yarn only
-//   rope.scaling.yarn_ext_factor           0 .. 1             1                  llama, with yarn only
-//   rope.scaling.yarn_attn_factor          > 0                1                  llama, with yarn only
-//   rope.scaling.yarn_beta_fast            >= beta_slow       32                 llama, with yarn only
-//   rope.scaling.yarn_beta_slow            > 0                1                  llama, with yarn only
-//   expert_count                           0 = dense          0                  llama
-//   expert_used_count                      1 .. expert_count  -                  llama, with experts only
-//   general.name                           text               ""                 llama gpt2
-//   tokenizer.ggml.tokens                  list of text       -                  gpt2, llama without
+//   attention.sliding_window               1 ..               4096 in gemma2     gemma2 gemma3 gpt-oss
+//   attn_logit_softcapping                 > 0                50                 gemma2
+//   final_logit_softcapping                > 0                30                 gemma2
+//   rope.dimension_count                   even, <= key width key width          all but gpt2
+//   rope.freq_base                         > 1                10000              all but gpt2
+//   rope.scaling.type                      none linear yarn   linear             all but gpt2
+//   rope.scaling.factor                    > 0                rope.scale_linear  all but gpt2
+//   rope.scale_linear (in old files)       > 0                1                  all but gpt2
+//   rope.scaling.attn_factor               > 0                1                  all but gpt2
+//   rope.scaling.original_context_length   1 ..               context_length     those, with yarn only
+//   rope.scaling.yarn_ext_factor           0 .. 1             1                  those, with yarn only
+//   rope.scaling.yarn_attn_factor          > 0                1                  those, with yarn only
+//   rope.scaling.yarn_beta_fast            >= beta_slow       32                 those, with yarn only
+//   rope.scaling.yarn_beta_slow            > 0                1                  those, with yarn only
+//   expert_count                           0 = dense          0, - in gpt-oss    llama gpt-oss
+//   expert_used_count                      1 .. expert_count  -                  those, with experts only
+//   general.name                           text               ""                 all
+//   tokenizer.ggml.tokens                  list of text       -                  all; optional with
 //   vocab_size
 //
 // Counts go up to 2^31 - 1: ids, positions and sizes are int32 in a step.
@@ -103,7 +107,8 @@ struct ExpertCounts {
     int64_t used = 0;  // per token
 };
 
-StackSize read_stack_size(const KeyReader& keys);
+// `inner_width` is the key of that number.
+StackSize read_stack_size(const KeyReader& keys, std::string_view inner_width = "feed_forward_length");
 // As many as the tokenizer lists, whatever else the file says; writers pad the list to the rows of the
 // embedding, which have to be as many. Files without a tokenizer say it in vocab_size.
 int64_t read_vocabulary(const KeyReader& keys);
@@ -114,5 +119,7 @@ AttentionShape read_grouped_heads(const KeyReader& keys, int64_t width);
 ir::RopeAngles read_rope(const KeyReader& keys, int64_t key_width, int64_t trained_context);
 // Nothing for a dense model.
 std::optional<ExpertCounts> read_experts(const KeyReader& keys);
+// Of an architecture that is nothing without experts.
+ExpertCounts require_experts(const KeyReader& keys);
 
 }  // namespace plait::models

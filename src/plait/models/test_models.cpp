@@ -153,6 +153,93 @@ Recipe gpt2_recipe() {
     return recipe;
 }
 
+namespace {
+
+// What the models with windows have in common: two layers of grouped heads, keys and values equally wide.
+Recipe windowed_recipe(const std::string& architecture) {
+    Recipe recipe;
+    const auto key = [&](const char* name) { return architecture + "." + name; };
+    recipe.metadata = {{"general.architecture", architecture},
+                       {key("block_count"), kLayers},
+                       {key("context_length"), int64_t{64}},
+                       {key("embedding_length"), kWidth},
+                       {key("attention.head_count"), int64_t{6}},
+                       {key("attention.head_count_kv"), int64_t{2}},
+                       {key("attention.key_length"), int64_t{4}},
+                       {key("attention.value_length"), int64_t{4}},
+                       {key("attention.layer_norm_rms_epsilon"), 1e-6f},
+                       {key("attention.sliding_window"), int64_t{5}},
+                       {key("rope.freq_base"), 1000000.0f},
+                       {"tokenizer.ggml.tokens", tokens()}};
+    recipe.add_tensor("token_embd.weight", {kVocabulary, kWidth});
+    recipe.add_tensor("output_norm.weight", {kWidth});
+    for (int64_t layer = 0; layer < kLayers; ++layer) {
+        recipe.add_tensor(block(layer, "attn_norm.weight"), {kWidth});
+        recipe.add_tensor(block(layer, "attn_q.weight"), {6 * 4, kWidth});
+        recipe.add_tensor(block(layer, "attn_k.weight"), {2 * 4, kWidth});
+        recipe.add_tensor(block(layer, "attn_v.weight"), {2 * 4, kWidth});
+        recipe.add_tensor(block(layer, "attn_output.weight"), {kWidth, 6 * 4});
+        recipe.add_tensor(block(layer, "post_attention_norm.weight"), {kWidth});
+    }
+    return recipe;
+}
+
+Recipe gemma_recipe(const std::string& architecture) {
+    Recipe recipe = windowed_recipe(architecture);
+    recipe.metadata[architecture + ".feed_forward_length"] = kInner;
+    for (int64_t layer = 0; layer < kLayers; ++layer) {
+        recipe.add_tensor(block(layer, "ffn_norm.weight"), {kWidth});
+        recipe.add_tensor(block(layer, "ffn_gate.weight"), {kInner, kWidth});
+        recipe.add_tensor(block(layer, "ffn_up.weight"), {kInner, kWidth});
+        recipe.add_tensor(block(layer, "ffn_down.weight"), {kWidth, kInner});
+        recipe.add_tensor(block(layer, "post_ffw_norm.weight"), {kWidth});
+    }
+    return recipe;
+}
+
+}  // namespace
+
+Recipe gemma2_recipe() {
+    Recipe recipe = gemma_recipe("gemma2");
+    recipe.metadata["gemma2.attn_logit_softcapping"] = 40.0f;
+    recipe.metadata["gemma2.final_logit_softcapping"] = 20.0f;
+    return recipe;
+}
+
+Recipe gemma3_recipe() {
+    Recipe recipe = gemma_recipe("gemma3");
+    for (int64_t layer = 0; layer < kLayers; ++layer) {
+        recipe.add_tensor(block(layer, "attn_q_norm.weight"), {4});
+        recipe.add_tensor(block(layer, "attn_k_norm.weight"), {4});
+    }
+    return recipe;
+}
+
+Recipe gpt_oss_recipe() {
+    constexpr int64_t kExperts = 5;
+    Recipe recipe = windowed_recipe("gpt-oss");
+    recipe.metadata["gpt-oss.expert_feed_forward_length"] = kInner;
+    recipe.metadata["gpt-oss.expert_count"] = kExperts;
+    recipe.metadata["gpt-oss.expert_used_count"] = int64_t{2};
+    recipe.add_tensor("output.weight", {kVocabulary, kWidth});
+    for (int64_t layer = 0; layer < kLayers; ++layer) {
+        recipe.add_tensor(block(layer, "attn_q.bias"), {6 * 4});
+        recipe.add_tensor(block(layer, "attn_k.bias"), {2 * 4});
+        recipe.add_tensor(block(layer, "attn_v.bias"), {2 * 4});
+        recipe.add_tensor(block(layer, "attn_output.bias"), {kWidth});
+        recipe.add_tensor(block(layer, "attn_sinks.weight"), {6});
+        recipe.add_tensor(block(layer, "ffn_gate_inp.weight"), {kExperts, kWidth});
+        recipe.add_tensor(block(layer, "ffn_gate_inp.bias"), {kExperts});
+        for (const char* part : {"ffn_gate_exps", "ffn_up_exps"}) {
+            recipe.add_tensor(block(layer, part) + ".weight", {kExperts, kInner, kWidth});
+            recipe.add_tensor(block(layer, part) + ".bias", {kExperts, kInner});
+        }
+        recipe.add_tensor(block(layer, "ffn_down_exps.weight"), {kExperts, kWidth, kInner});
+        recipe.add_tensor(block(layer, "ffn_down_exps.bias"), {kExperts, kWidth});
+    }
+    return recipe;
+}
+
 RecipeFile::RecipeFile(const Recipe& recipe)
     : bytes_(file_bytes(recipe)), file_(gguf::File::parse(bytes_, "recipe.gguf")) {}
 

@@ -43,6 +43,13 @@ Recipe llama_moe_recipe();
 // 2 layers, width 12, 3 heads, inner width 10, vocabulary 7, context 16.
 Recipe gpt2_recipe();
 
+// Gemma: 2 layers, width 12, 6 query and 2 key/value heads of 4 features, inner width 10, vocabulary 7,
+// context 64, window 5; no output matrix.
+Recipe gemma2_recipe();
+Recipe gemma3_recipe();
+// The same sizes with 5 experts, 2 used, and an output matrix.
+Recipe gpt_oss_recipe();
+
 // A recipe's file, tensors all zeros.
 std::vector<std::byte> file_bytes(const Recipe& recipe);
 class RecipeFile {

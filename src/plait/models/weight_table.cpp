@@ -42,7 +42,7 @@ std::optional<WeightIndex> WeightTable::optional(const std::string& name, const 
                                  architecture_, found.text()));
     if (!tensor->type) refuse(name, gguf::unsupported_type(tensor->type_id));
     const ir::DType type = *tensor->type;
-    const bool vector = shape.rank() == 1;
+    const bool vector = shape.rank() == 1 || name.ends_with(".bias");
     if (vector ? type != ir::DType::F32 : type == ir::DType::I32)
         refuse(name, fmt::format("expected {} by architecture {}, found {}",
                                  vector ? "F32" : "a weight format", architecture_, dtype::info(type).name));

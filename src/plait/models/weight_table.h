@@ -15,7 +15,8 @@ namespace plait::models {
 using WeightIndex = int32_t;
 
 // Collects the tensors that an architecture reads from a file, checking each against what the architecture
-// expects. Matrices may have any weight format; vectors (norms, biases, factors) are F32. Used by one thread.
+// expects. Matrices may have any weight format; vectors (norms, factors, and biases, those of
+// experts too) are F32. Used by one thread.
 class WeightTable {
   public:
     // `file` outlives the table.

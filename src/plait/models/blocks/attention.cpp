@@ -1,20 +1,24 @@
 #include "plait/models/blocks/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 namespace plait::models {
 namespace {
 
-constexpr int32_t kCacheGroup = 0;
-
-// Places of a layer's tensors in kv_cache().
-int32_t key_state(int64_t layer) { return static_cast<int32_t>(2 * layer); }
-int32_t value_state(int64_t layer) { return static_cast<int32_t>(2 * layer + 1); }
+constexpr const char* kKeys = "k";
+constexpr const char* kValues = "v";
 
 // Writes the nodes of one layer's attention.
 class Attending {
   public:
-    Attending(Builder& builder, const AttentionSpec& spec) : builder_(builder), spec_(spec) {}
+    Attending(Builder& builder, const AttentionSpec& spec)
+        : builder_(builder),
+          spec_(spec),
+          keys_(builder.find_state(node(kKeys))),
+          values_(builder.find_state(node(kValues))) {}
 
     ir::ValueId split(const char* name, ir::ValueId x, int64_t heads) {
         return builder_.add(ir::SplitHeads{.heads = heads}, node(name), {x});
@@ -24,30 +28,56 @@ class Attending {
         return builder_.add(ir::Rope{.pairs = spec_.rotation->pairs}, node(name),
                             {x, spec_.rotation->angles});
     }
-    void store(const char* name, ir::ValueId x, int32_t state) {
-        builder_.write_state(ir::KvWrite{.group = kCacheGroup}, node(name), x, state);
+    void store(ir::ValueId key, ir::ValueId value) {
+        builder_.write_state(ir::KvWrite{.group = keys_.group}, node("k_write"), key, keys_);
+        builder_.write_state(ir::KvWrite{.group = values_.group}, node("v_write"), value, values_);
     }
     ir::ValueId attention(ir::ValueId query) {
-        const float scale = 1.0f / std::sqrt(static_cast<float>(spec_.shape.key_width));
-        return builder_.add(
-            ir::Attention{.group = kCacheGroup, .scale = scale}, node("attn"),
-            {query, builder_.state(key_state(spec_.layer)), builder_.state(value_state(spec_.layer))});
+        std::vector<ir::ValueId> inputs{query, builder_.state(keys_), builder_.state(values_)};
+        if (spec_.sinks) inputs.push_back(builder_.weight(*spec_.sinks));
+        return builder_.add(op(), node("attn"), std::move(inputs));
     }
     ir::ValueId merge(ir::ValueId x) { return builder_.add(ir::MergeHeads{}, node("attn_merged"), {x}); }
 
   private:
     std::string node(const char* part) const { return layer_name(spec_.layer, part); }
 
+    ir::Attention op() const {
+        const float usual_scale = 1.0f / std::sqrt(static_cast<float>(spec_.shape.key_width));
+        return {.group = keys_.group,
+                .scale = spec_.scale.value_or(usual_scale),
+                .window = keys_.window,
+                .soft_cap = spec_.soft_cap,
+                .alibi = {.max_bias = spec_.max_alibi_bias, .all_heads = spec_.shape.query_heads}};
+    }
+
     Builder& builder_;
     const AttentionSpec& spec_;
+    const StatePlace keys_;
+    const StatePlace values_;
 };
+
+void add_tensors(ir::StateGroupSpec& group, int64_t layer, const AttentionShape& shape,
+                 const ModelOptions& options) {
+    group.tensors.push_back({.name = layer_name(layer, kKeys),
+                             .type = options.key_type,
+                             .heads = shape.kv_heads,
+                             .width = shape.key_width});
+    group.tensors.push_back({.name = layer_name(layer, kValues),
+                             .type = options.value_type,
+                             .heads = shape.kv_heads,
+                             .width = shape.value_width});
+}
+
+std::string cache_name(int64_t window) { return window == 0 ? "kv" : "kv_window_" + std::to_string(window); }
 
 }  // namespace
 
 SeparateProjections declare_separate_projections(WeightTable& table, int64_t layer, int64_t width,
-                                                 const AttentionShape& shape) {
+                                                 const AttentionShape& shape, Bias bias) {
     const auto declare = [&](const char* part, int64_t out, ir::Role role) {
-        return declare_linear(table, layer_name(layer, part), {.out = out, .in = width, .role = role});
+        return declare_linear(table, layer_name(layer, part),
+                              {.out = out, .in = width, .role = role, .bias = bias});
     };
     return {.query = declare("attn_q", shape.query_features(), ir::Role::query),
             .key = declare("attn_k", shape.key_features(), ir::Role::key_value),
@@ -92,26 +122,37 @@ ir::ValueId attend(Builder& builder, const AttentionSpec& spec, const QueryKeyVa
     ir::ValueId query = layer.split("q_heads", inputs.query, spec.shape.query_heads);
     ir::ValueId key = layer.split("k_heads", inputs.key, spec.shape.kv_heads);
     const ir::ValueId value = layer.split("v_heads", inputs.value, spec.shape.kv_heads);
+    if (spec.norms) {
+        query = norm(builder, spec.norms->query, query);
+        key = norm(builder, spec.norms->key, key);
+    }
     query = layer.rotate("q_rope", query);
     key = layer.rotate("k_rope", key);
-    layer.store("k_write", key, key_state(spec.layer));
-    layer.store("v_write", value, value_state(spec.layer));
+    layer.store(key, value);
     return layer.merge(layer.attention(query));
 }
 
-ir::StateGroupSpec kv_cache(int64_t layers, const AttentionShape& shape, const ModelOptions& options) {
-    ir::StateGroupSpec group{.name = "kv"};
+HeadNorms declare_head_norms(WeightTable& table, int64_t layer, const AttentionShape& shape, float epsilon) {
+    const NormSpec spec{.width = shape.key_width, .epsilon = epsilon};
+    return {.query = declare_rms_norm(table, layer_name(layer, "attn_q_norm"), spec),
+            .key = declare_rms_norm(table, layer_name(layer, "attn_k_norm"), spec)};
+}
+
+std::vector<ir::StateGroupSpec> kv_caches(int64_t layers, const WindowPattern& pattern,
+                                          const AttentionShape& shape, const ModelOptions& options) {
+    std::vector<ir::StateGroupSpec> groups;
     for (int64_t layer = 0; layer < layers; ++layer) {
-        group.tensors.push_back({.name = layer_name(layer, "k"),
-                                 .type = options.key_type,
-                                 .heads = shape.kv_heads,
-                                 .width = shape.key_width});
-        group.tensors.push_back({.name = layer_name(layer, "v"),
-                                 .type = options.value_type,
-                                 .heads = shape.kv_heads,
-                                 .width = shape.value_width});
+        const int64_t window = pattern.of(layer);
+        auto group = std::ranges::find(groups, window, &ir::StateGroupSpec::window);
+        if (group == groups.end())
+            group = groups.insert(group, {.name = cache_name(window), .window = window});
+        add_tensors(*group, layer, shape, options);
     }
-    return group;
+    return groups;
+}
+
+ir::StateGroupSpec kv_cache(int64_t layers, const AttentionShape& shape, const ModelOptions& options) {
+    return kv_caches(layers, {}, shape, options).front();
 }
 
 }  // namespace plait::models

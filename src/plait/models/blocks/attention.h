@@ -4,6 +4,7 @@
 
 #include "plait/models/blocks/builder.h"
 #include "plait/models/blocks/linear.h"
+#include "plait/models/blocks/norm.h"
 #include "plait/models/hyperparameters.h"
 
 // Attention over the sequence's cached keys and values (Vaswani et al. 2017; grouped heads: Ainslie et al.
@@ -30,7 +31,7 @@ struct FusedProjection {
 };
 
 SeparateProjections declare_separate_projections(WeightTable& table, int64_t layer, int64_t width,
-                                                 const AttentionShape& shape);
+                                                 const AttentionShape& shape, Bias bias = Bias::optional);
 FusedProjection declare_fused_projection(WeightTable& table, int64_t layer, int64_t width,
                                          const AttentionShape& shape, Bias bias);
 // Tensor attn_output: the heads' results back to the width.
@@ -47,17 +48,43 @@ struct Rotation {
     ir::RopePairs pairs = ir::RopePairs::adjacent;
 };
 
-// What attention in one layer is besides its inputs. The cache is the layer's part of kv_cache().
+// Norms of every query and key head by itself: tensors attn_q_norm and attn_k_norm [key width].
+struct HeadNorms {
+    RmsNormLayer query;
+    RmsNormLayer key;
+};
+
+HeadNorms declare_head_norms(WeightTable& table, int64_t layer, const AttentionShape& shape, float epsilon);
+
+// What attention in one layer is besides its inputs. Its cache and window are the layer's part of the model's
+// kv_caches().
 struct AttentionSpec {
     int64_t layer = 0;
     AttentionShape shape;
+    std::optional<HeadNorms> norms;  // before the rotation
     std::optional<Rotation> rotation;
+    std::optional<float> scale;  // of the scores; none: 1 / sqrt(key width)
+    float soft_cap = 0.0f;       // of the scores; 0: none
+    float max_alibi_bias = 0.0f;
+    std::optional<WeightIndex> sinks;  // F32 [query heads]
 };
 
-// Stores keys and values, then attends with scale 1/sqrt(key width): -> F32 [tokens, heads * value width].
+// Stores keys and values, then attends: -> F32 [tokens, heads * value width].
 ir::ValueId attend(Builder& builder, const AttentionSpec& spec, const QueryKeyValue& inputs);
 
-// The one state group of models whose layers all keep the whole sequence: keys and values, layer by layer.
+// How far back layers look: every period-th at the whole sequence, those before it at a window.
+struct WindowPattern {
+    int64_t window = 0;
+    int64_t period = 1;
+
+    // 0: the whole sequence.
+    int64_t of(int64_t layer) const { return (layer + 1) % period == 0 ? 0 : window; }
+};
+
+// Keys and values, layer by layer; layers of equal windows share a group.
+std::vector<ir::StateGroupSpec> kv_caches(int64_t layers, const WindowPattern& pattern,
+                                          const AttentionShape& shape, const ModelOptions& options);
+// The one group of models whose layers all keep the whole sequence.
 ir::StateGroupSpec kv_cache(int64_t layers, const AttentionShape& shape, const ModelOptions& options);
 
 }  // namespace plait::models

@@ -21,7 +21,10 @@ ir::TensorDesc state_desc(const ir::StateTensorSpec& tensor, const StatePages& p
 
 Builder::Builder(const GraphOptions& options, std::span<const ir::WeightSpec> weights,
                  std::span<const ir::StateGroupSpec> groups)
-    : taps_(options.taps), weights_(weights), graph_(options.capacity, group_limits(options.pages)) {
+    : taps_(options.taps),
+      weights_(weights),
+      groups_(groups),
+      graph_(options.capacity, group_limits(options.pages)) {
     ENSURE(options.pages.size() == groups.size(), "every state group has its pages");
     copy_pages(groups, options.pages);
 }
@@ -60,8 +63,21 @@ std::vector<ir::ValueId> Builder::add_all(const ir::Op& op, std::string name,
     return graph_.add(op, std::move(name), std::move(inputs));
 }
 
-void Builder::write_state(const ir::Op& op, std::string name, ir::ValueId x, int32_t index) {
-    ir::ValueId& version = states_[static_cast<size_t>(index)];
+StatePlace Builder::find_state(std::string_view name) const {
+    StatePlace place;
+    for (const ir::StateGroupSpec& group : groups_) {
+        place.window = group.window;
+        for (const ir::StateTensorSpec& tensor : group.tensors) {
+            if (tensor.name == name) return place;
+            ++place.index;
+        }
+        ++place.group;
+    }
+    ENSURE(false, name);
+}
+
+void Builder::write_state(const ir::Op& op, std::string name, ir::ValueId x, const StatePlace& place) {
+    ir::ValueId& version = states_[static_cast<size_t>(place.index)];
     version = add(op, std::move(name), {x, version});
 }
 

@@ -10,6 +10,13 @@
 
 namespace plait::models {
 
+// Where a state tensor is.
+struct StatePlace {
+    int32_t group = 0;
+    int64_t window = 0;  // of the group
+    int32_t index = 0;   // in the concatenation of the groups' tensors
+};
+
 // A graph being written: keeps the options, the weights' descriptions and the current version of every state
 // tensor, so that blocks read like formulas. Nodes that apply a weight are called like its tensor without
 // ".weight".
@@ -30,10 +37,12 @@ class Builder {
     ir::ValueId add(const ir::Op& op, std::string name, std::vector<ir::ValueId> inputs);  // of one output
     std::vector<ir::ValueId> add_all(const ir::Op& op, std::string name, std::vector<ir::ValueId> inputs);
 
-    // State tensors by their place in the concatenation of the groups' tensors.
-    ir::ValueId state(int32_t index) const { return states_[static_cast<size_t>(index)]; }
-    // `op` writes state `index`, of which it is given the current version behind `x`.
-    void write_state(const ir::Op& op, std::string name, ir::ValueId x, int32_t index);
+    // The state tensor of that name; ENSUREs that a group has it.
+    StatePlace find_state(std::string_view name) const;
+    // Its current version.
+    ir::ValueId state(const StatePlace& place) const { return states_[static_cast<size_t>(place.index)]; }
+    // `op` writes the tensor, of which it is given the current version behind `x`.
+    void write_state(const ir::Op& op, std::string name, ir::ValueId x, const StatePlace& place);
 
     // x, shown to the host if the options ask for taps.
     ir::ValueId tap(std::string name, ir::ValueId x);
@@ -47,6 +56,7 @@ class Builder {
     bool taps_;
     int32_t tap_count_ = 0;
     std::span<const ir::WeightSpec> weights_;
+    std::span<const ir::StateGroupSpec> groups_;
     std::vector<ir::ValueId> states_;
     ir::Graph graph_;
 };

@@ -17,8 +17,10 @@ Linear declare_down(WeightTable& table, int64_t layer, const FfnShape& shape, Bi
 
 }  // namespace
 
-GatedFfn declare_gated_ffn(WeightTable& table, int64_t layer, const FfnShape& shape) {
+GatedFfn declare_gated_ffn(WeightTable& table, int64_t layer, const FfnShape& shape,
+                           ir::Activation activation) {
     return {.layer = layer,
+            .activation = activation,
             .gate = declare_inward(table, layer, "ffn_gate", shape, Bias::optional),
             .up = declare_inward(table, layer, "ffn_up", shape, Bias::optional),
             .down = declare_down(table, layer, shape, Bias::optional)};
@@ -33,7 +35,7 @@ PlainFfn declare_plain_ffn(WeightTable& table, int64_t layer, const FfnShape& sh
 ir::ValueId feed_forward(Builder& builder, const GatedFfn& ffn, ir::ValueId x) {
     const ir::ValueId gate = linear(builder, ffn.gate, x);
     const ir::ValueId up = linear(builder, ffn.up, x);
-    const ir::ValueId inner = builder.add(ir::GatedActivate{.activation = ir::Activation::silu},
+    const ir::ValueId inner = builder.add(ir::GatedActivate{.activation = ffn.activation},
                                           layer_name(ffn.layer, "ffn_activation"), {gate, up});
     return linear(builder, ffn.down, inner);
 }

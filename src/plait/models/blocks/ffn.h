@@ -6,9 +6,10 @@
 // Feed-forward networks applied to every token alone: F32 [tokens, width] -> the same.
 namespace plait::models {
 
-// down(silu(gate(x)) * up(x)) (Shazeer 2020): tensors ffn_gate, ffn_up, ffn_down, biases optional.
+// down(activation(gate(x)) * up(x)) (Shazeer 2020): tensors ffn_gate, ffn_up, ffn_down, biases optional.
 struct GatedFfn {
     int64_t layer = 0;
+    ir::Activation activation = ir::Activation::silu;
     Linear gate;
     Linear up;
     Linear down;
@@ -26,7 +27,8 @@ struct FfnShape {
     int64_t inner_width = 0;
 };
 
-GatedFfn declare_gated_ffn(WeightTable& table, int64_t layer, const FfnShape& shape);
+GatedFfn declare_gated_ffn(WeightTable& table, int64_t layer, const FfnShape& shape,
+                           ir::Activation activation = ir::Activation::silu);
 PlainFfn declare_plain_ffn(WeightTable& table, int64_t layer, const FfnShape& shape);
 
 ir::ValueId feed_forward(Builder& builder, const GatedFfn& ffn, ir::ValueId x);

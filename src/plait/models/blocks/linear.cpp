@@ -1,14 +1,12 @@
 #include "plait/models/blocks/linear.h"
 
 namespace plait::models {
-namespace {
 
-ir::Role bias_role(ir::Role role) {
-    const bool about_inputs = role == ir::Role::attention_output || role == ir::Role::ffn_down;
-    return about_inputs ? ir::Role::replicated : role;
+ir::Role bias_role(ir::Role matrix) {
+    const bool about_inputs = matrix == ir::Role::attention_output || matrix == ir::Role::ffn_down ||
+                              matrix == ir::Role::expert_down;
+    return about_inputs ? ir::Role::replicated : matrix;
 }
-
-}  // namespace
 
 Linear declare_linear(WeightTable& table, const std::string& stem, const LinearSpec& spec) {
     Linear layer{.weight = table.require(stem + ".weight", {spec.out, spec.in}, spec.role)};

@@ -23,8 +23,11 @@ struct LinearSpec {
     Bias bias = Bias::optional;
 };
 
-// Tensors "<stem>.weight" [out, in] and "<stem>.bias" [out]. A bias lies along the output features: it shares
-// the matrix's role if that is about them, and is replicated if it is about the input features.
+// A bias lies along the output features: it shares the matrix's role if that is about them, and is replicated
+// if it is about the input features.
+ir::Role bias_role(ir::Role matrix);
+
+// Tensors "<stem>.weight" [out, in] and "<stem>.bias" [out].
 Linear declare_linear(WeightTable& table, const std::string& stem, const LinearSpec& spec);
 
 ir::ValueId linear(Builder& builder, const Linear& layer, ir::ValueId x);
