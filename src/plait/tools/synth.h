@@ -21,14 +21,15 @@ struct SynthSize {
     int64_t experts;
     int64_t used;  // experts per token
     int64_t ctx;
+    int64_t window = 0;  // of local layers; 0: the architecture has none
 
     friend bool operator==(const SynthSize&, const SynthSize&) = default;
 };
 
 // "1b", "tiny", or either (tiny if none) changed by key=value: "layers=3,vocab=300", "1b,layers=2". The keys
 // are the members of SynthSize. Not given: kv_heads of the preset (where the architecture groups heads, else
-// heads), head_dim = width / heads, used = 2, and experts = 8 where the architecture is made of them. Throws
-// Error for what cannot be a model of that architecture.
+// heads), head_dim = width / heads, used = 2, experts = 8 where the architecture is made of them, and window
+// as in real files where it has any. Throws Error for what cannot be a model of that architecture.
 SynthSize parse_synth_size(std::string_view arch, std::string_view text);
 
 struct SynthOptions {

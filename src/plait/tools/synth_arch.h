@@ -50,6 +50,7 @@ struct SynthArch {
     bool grouped_heads;  // may have fewer key/value heads than heads
     bool free_head_dim;  // head_dim need not be width / heads
     SynthExperts experts;
+    int64_t window = 0;  // usual one of local layers; 0: there are none
     std::span<const std::span<const SynthCount>> counts;
     std::span<const SynthConstant> constants;
     std::span<const std::span<const SynthTensor>> tensors;

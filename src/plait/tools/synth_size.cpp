@@ -35,6 +35,7 @@ constexpr Field kFields[] = {
     {.name = "experts", .member = &SynthSize::experts, .smallest = 0},
     {.name = "used", .member = &SynthSize::used},
     {.name = "ctx", .member = &SynthSize::ctx},
+    {.name = "window", .member = &SynthSize::window},
 };
 
 // 0: derived from the others once they are known.
@@ -56,7 +57,8 @@ constexpr Preset kPresets[] = {
       .vocab = 512,
       .experts = 0,
       .used = kDerived,
-      .ctx = 512}},
+      .ctx = 512,
+      .window = kDerived}},
     {"1b",
      {.layers = 16,
       .width = 2048,
@@ -67,7 +69,8 @@ constexpr Preset kPresets[] = {
       .vocab = 32000,
       .experts = 0,
       .used = kDerived,
-      .ctx = 8192}},
+      .ctx = 8192,
+      .window = kDerived}},
 };
 
 template <class Table>
@@ -105,7 +108,7 @@ void assign(SynthSize& size, std::string_view item, std::set<std::string_view>& 
     size.*field->member = parse_count(*field, item.substr(equals + 1));
 }
 
-void derive(SynthSize& size) {
+void derive(const SynthArch& arch, SynthSize& size) {
     if (size.kv_heads == kDerived) size.kv_heads = size.heads;
     if (size.head_dim == kDerived) {
         if (size.width % size.heads != 0)
@@ -116,6 +119,7 @@ void derive(SynthSize& size) {
         size.head_dim = size.width / size.heads;
     }
     if (size.used == kDerived && size.experts > 0) size.used = std::min<int64_t>(2, size.experts);
+    if (size.window == kDerived) size.window = arch.window;
 }
 
 void check_attention(const SynthArch& arch, const SynthSize& size) {
@@ -131,6 +135,8 @@ void check_attention(const SynthArch& arch, const SynthSize& size) {
     if (!arch.grouped_heads && size.kv_heads != size.heads)
         throw Error(fmt::format("size: {} has as many kv_heads as heads, found {} and {}", arch.name,
                                 size.kv_heads, size.heads));
+    if (arch.window == 0 && size.window > 0)
+        throw Error(fmt::format("size: {} has no layers with a window", arch.name));
     if (!arch.free_head_dim && size.head_dim * size.heads != size.width)
         throw Error(fmt::format("size: in {} heads times head_dim is the width, found {} times {} and {}",
                                 arch.name, size.heads, size.head_dim, size.width));
@@ -163,7 +169,7 @@ SynthSize parse_synth_size(std::string_view arch_name, std::string_view text) {
         if (!(first && preset)) assign(size, text.substr(at, comma - at), seen);
         at = comma + 1;
     }
-    derive(size);
+    derive(arch, size);
     check_attention(arch, size);
     check_experts(arch, size);
     return size;

@@ -91,6 +91,9 @@ TEST(SynthSize, Presets) {
     EXPECT_EQ(parse_synth_size("gpt2", "tiny").kv_heads, 4);  // no grouped heads
     EXPECT_EQ(parse_synth_size("olmoe", "tiny").experts, 8);  // nothing but experts
     EXPECT_EQ(parse_synth_size("olmoe", "tiny").used, 2);
+    EXPECT_EQ(parse_synth_size("gemma3", "tiny").window, 1024);
+    EXPECT_EQ(parse_synth_size("gemma3", "tiny,window=7").window, 7);
+    EXPECT_EQ(parse_synth_size("llama", "tiny").window, 0);
 }
 
 TEST(SynthSize, KeysChangeAPreset) {
@@ -132,8 +135,11 @@ TEST(SynthSize, SaysWhatIsWrong) {
     refuses("experts=2", "gpt2 has no experts", "gpt2");
     refuses("kv_heads=2", "gpt2 has as many kv_heads as heads", "gpt2");
     refuses("head_dim=32", "heads times head_dim is the width", "gpt2");
-    refuses("tiny", "cannot make the architecture 'bert'; expected one of command-r, gpt2, gptneox", "bert");
+    refuses("tiny",
+            "cannot make the architecture 'bert'; expected one of command-r, gemma2, gemma3, gpt-oss, gpt2",
+            "bert");
     refuses("experts=0", "olmoe is made of experts, found 0", "olmoe");
+    refuses("window=8", "llama has no layers with a window");
     refuses("experts=0,used=2", "olmoe is made of experts", "olmoe");
 }
 
@@ -214,6 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
         Likeness{"llama-dense.gguf", "llama",
                  "layers=3,width=128,heads=4,kv_heads=2,ffn=192,vocab=256,ctx=256"},
         Likeness{"gpt2-dense.gguf", "gpt2", "layers=3,width=128,heads=4,ffn=512,vocab=256,ctx=256"},
+        Likeness{"gemma3-dense.gguf", "gemma3",
+                 "layers=7,width=128,heads=4,kv_heads=2,head_dim=64,ffn=192,vocab=256,ctx=256,window=16"},
         Likeness{"olmoe-moe.gguf", "olmoe",
                  "layers=3,width=128,heads=4,kv_heads=4,ffn=64,vocab=256,experts=16,used=4,ctx=256"},
         Likeness{"phi3-dense.gguf", "phi3",
@@ -290,7 +298,8 @@ TEST_F(SynthTest, PlaitReadsWhatItMakes) {
     const models::ModelOptions any{.context = 16};
     for (const char* size : {"tiny", "experts=4,used=3", "head_dim=32,kv_heads=1"})
         EXPECT_EQ(models::load_model(made({.size = size}), any)->summary().width, 256) << size;
-    EXPECT_EQ(models::load_model(made({.arch = "gpt2", .size = "tiny"}), any)->summary().layers, 2);
+    for (const char* arch : {"gpt2", "gemma2", "gemma3", "gpt-oss"})
+        EXPECT_EQ(models::load_model(made({.arch = arch, .size = "tiny"}), any)->summary().layers, 2) << arch;
 }
 
 TEST_F(SynthTest, EveryArchitectureHasItsPeculiarities) {
@@ -312,6 +321,10 @@ TEST_F(SynthTest, EveryArchitectureHasItsPeculiarities) {
     EXPECT_EQ(qwen2moe.metadata().get<uint32_t>("qwen2moe.expert_feed_forward_length"), 40u);
     EXPECT_EQ(qwen2moe.metadata().get<uint32_t>("qwen2moe.expert_shared_feed_forward_length"), 80u);
     EXPECT_EQ(tensors_of(qwen2moe).at("blk.0.ffn_gate_inp_shexp.weight"), "F32 96");
+    const gguf::File gpt_oss = model("gpt-oss");
+    EXPECT_EQ(gpt_oss.metadata().get<uint32_t>("gpt-oss.attention.sliding_window"), 128u);
+    EXPECT_EQ(tensors_of(gpt_oss).at("blk.1.attn_sinks.weight"), "F32 6");
+    EXPECT_EQ(tensors_of(gpt_oss).at("blk.1.ffn_gate_exps.bias"), "F32 8 40");
     const std::vector<float> divisors = values_of(*model("phi3").find_tensor("rope_factors_long.weight"));
     EXPECT_THAT(divisors, ::testing::Each(AllOf(::testing::Gt(1.0f), ::testing::Lt(3.0f))));
 }

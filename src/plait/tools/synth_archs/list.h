@@ -7,8 +7,11 @@
 namespace plait::tools {
 
 extern const SynthArch kSynthCommandR;
+extern const SynthArch kSynthGemma2;
+extern const SynthArch kSynthGemma3;
 extern const SynthArch kSynthGpt2;
 extern const SynthArch kSynthGptNeox;
+extern const SynthArch kSynthGptOss;
 extern const SynthArch kSynthGranite;
 extern const SynthArch kSynthLlama;
 extern const SynthArch kSynthMpt;

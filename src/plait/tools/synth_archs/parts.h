@@ -18,6 +18,7 @@ constexpr bool own_head_dim(const SynthSize& size) { return size.head_dim * size
 
 constexpr int64_t layers(const SynthSize& size) { return size.layers; }
 constexpr int64_t context(const SynthSize& size) { return size.ctx; }
+constexpr int64_t window(const SynthSize& size) { return size.window; }
 constexpr int64_t width(const SynthSize& size) { return size.width; }
 constexpr int64_t vocab(const SynthSize& size) { return size.vocab; }
 constexpr int64_t heads(const SynthSize& size) { return size.heads; }
@@ -67,6 +68,7 @@ inline constexpr SynthCount kUnevenHeadWidths[] = {{"attention.key_length", head
                                                    {"attention.value_length", head_dim, own_head_dim}};
 inline constexpr SynthCount kExpertCounts[] = {{"expert_count", experts, mixture},
                                                {"expert_used_count", used_experts, mixture}};
+inline constexpr SynthCount kWindow[] = {{"attention.sliding_window", window, always}};
 inline constexpr SynthCount kExpertWidth[] = {{"expert_feed_forward_length", expert_ffn, always}};
 
 // --- tensors
@@ -76,6 +78,10 @@ inline constexpr SynthTensor kOutput[] = {once("output.weight", {vocab, width}, 
 
 inline constexpr SynthTensor kAttentionNorm[] = {per_layer("attn_norm.weight", {width}, SynthFill::norm)};
 inline constexpr SynthTensor kFfnNorm[] = {per_layer("ffn_norm.weight", {width}, SynthFill::norm)};
+// Behind both halves of a layer.
+inline constexpr SynthTensor kPostNorms[] = {
+    per_layer("post_attention_norm.weight", {width}, SynthFill::norm),
+    per_layer("post_ffw_norm.weight", {width}, SynthFill::norm)};
 inline constexpr SynthTensor kOutputNorm[] = {once("output_norm.weight", {width}, SynthFill::norm)};
 inline constexpr SynthTensor kNormBiases[] = {per_layer("attn_norm.bias", {width}, SynthFill::bias),
                                               per_layer("ffn_norm.bias", {width}, SynthFill::bias),
