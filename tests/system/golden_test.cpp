@@ -28,14 +28,13 @@ struct DeviceCase {
 };
 
 constexpr ModelCase kSmall[] = {
-    {"arch/llama-dense", 1e-10, 1e-5}, {"arch/gpt2-dense", 1e-6, 1e-5}, {"quant/Q4_0", 1e-10, 1e-3},
-    {"quant/Q4_1", 1e-10, 1e-3},       {"quant/Q8_0", 1e-10, 1e-3},
+    {"arch/llama-dense", 1e-10, 1e-5}, {"arch/gpt2-dense", 1e-6, 1e-5}, {"arch/gemma2-dense", 1e-10, 1e-5},
+    {"arch/gpt-oss-moe", 1e-10, 1e-5}, {"quant/Q4_0", 1e-10, 1e-3},     {"quant/Q4_1", 1e-10, 1e-3},
+    {"quant/Q8_0", 1e-10, 1e-3},
 };
 constexpr ModelCase kFull[] = {
-    {"arch/llama-moe", 1e-10, 1e-5},
-    {"quant/F16", 1e-10, 1e-5},
-    {"quant/BF16", 1e-10, 1e-4},
-    {"quant/Q4_0-wide", 1e-10, 1e-3},
+    {"arch/llama-moe", 1e-10, 1e-5}, {"arch/gemma3-dense", 1e-6, 1e-5}, {"quant/F16", 1e-10, 1e-5},
+    {"quant/BF16", 1e-10, 1e-4},     {"quant/Q4_0-wide", 1e-10, 1e-3},
 };
 constexpr DeviceCase kDevices[] = {{"cpu", "best"}, {"cpu", "scalar"}, {"sim", "best"}};
 

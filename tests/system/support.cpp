@@ -58,6 +58,13 @@ engine::EngineOptions options_for(const std::filesystem::path& model, int64_t co
     return options;
 }
 
+std::vector<int64_t> free_pages(const engine::Engine& engine) {
+    std::vector<int64_t> free;
+    for (size_t group = 0; group < engine.prepared().pages.size(); ++group)
+        free.push_back(engine.free_pages(static_cast<int>(group)));
+    return free;
+}
+
 std::vector<float> all_logits(engine::Engine& engine, std::span<const int32_t> ids, bool keep_cache) {
     engine::TextRun text(engine, keep_cache);
     std::vector<float> logits;

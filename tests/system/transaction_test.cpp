@@ -31,13 +31,23 @@ struct Striker {
     }
 };
 
-std::filesystem::path model() {
-    return synth_model("llama", "layers=3,width=64,heads=2,kv_heads=1,ffn=96,vocab=300,ctx=256", "Q4_0");
+// Of three layers: without windows, or with one that the sequences below have outgrown.
+struct Setting {
+    const char* devices;
+    const char* architecture;
+};
+
+std::filesystem::path model(const Setting& setting) {
+    const bool windows = std::string(setting.architecture) != "llama";
+    return synth_model(setting.architecture,
+                       std::string("layers=3,width=64,heads=2,kv_heads=1,ffn=96,vocab=300,ctx=256") +
+                           (windows ? ",window=20" : ""),
+                       "Q4_0");
 }
 
-EngineOptions struck_options(const std::string& devices, Striker& striker) {
-    EngineOptions options = options_for(model(), 256);
-    options.devices = devices;
+EngineOptions struck_options(const Setting& setting, Striker& striker) {
+    EngineOptions options = options_for(model(setting), 256);
+    options.devices = setting.devices;
     options.max_sequences = 2;
     options.page_tokens = 16;
     options.tap = [&striker](int, const std::string&, std::span<const float>) { striker.border(); };
@@ -79,17 +89,21 @@ struct Scene {
     const std::vector<int32_t> more_a = random_ids(20, 300, 2), more_b = random_ids(13, 300, 3);
 };
 
-std::vector<float> undisturbed(const std::string& devices) {
+std::vector<float> undisturbed(const Setting& setting) {
     Striker striker;
-    Engine engine(struck_options(devices, striker));
+    Engine engine(struck_options(setting, striker));
     Scene scene(engine);
     EXPECT_EQ(scene.step(), Outcome::done);
     return scene.logits();
 }
 
-class TransactionTest : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Devices, TransactionTest, testing::Values("cpu", "sim"),
-                         [](const auto& devices) { return std::string(devices.param); });
+class TransactionTest : public testing::TestWithParam<Setting> {};
+INSTANTIATE_TEST_SUITE_P(Settings, TransactionTest,
+                         testing::Values(Setting{"cpu", "llama"}, Setting{"sim", "llama"},
+                                         Setting{"cpu", "gemma2"}, Setting{"sim", "gemma2"}),
+                         [](const auto& setting) {
+                             return std::string(setting.param.architecture) + "_" + setting.param.devices;
+                         });
 
 TEST_P(TransactionTest, FaultsAtEverySegmentBorderLeaveNoTrace) {
     const std::vector<float> expected = undisturbed(GetParam());
@@ -100,7 +114,7 @@ TEST_P(TransactionTest, FaultsAtEverySegmentBorderLeaveNoTrace) {
             Engine engine(struck_options(GetParam(), striker));
             striker.stop = &engine.stop();
             Scene scene(engine);
-            const int64_t free = engine.free_pages(0);
+            const std::vector<int64_t> free = free_pages(engine);
             striker.countdown = border;
             striker.fault = fault;
             if (fault == Fault::error) {
@@ -108,7 +122,7 @@ TEST_P(TransactionTest, FaultsAtEverySegmentBorderLeaveNoTrace) {
             } else {
                 EXPECT_EQ(scene.step(), Outcome::cancelled);
             }
-            EXPECT_EQ(engine.free_pages(0), free);
+            EXPECT_EQ(free_pages(engine), free);
             EXPECT_EQ(engine.length(scene.a), 37);
             EXPECT_EQ(engine.length(scene.b), 37);
             EXPECT_EQ(scene.step(), Outcome::done);
@@ -138,7 +152,7 @@ TEST_P(TransactionTest, EveryPageThatCannotBeTakenLeavesNoTrace) {
         options.testing.page_fails = [&countdown] { return countdown && (*countdown)-- == 0; };
         Engine engine(options);
         Scene scene(engine);
-        const int64_t free = engine.free_pages(0);
+        const std::vector<int64_t> free = free_pages(engine);
         countdown = page;
         try {
             ASSERT_EQ(scene.step(), Outcome::done);
@@ -147,7 +161,7 @@ TEST_P(TransactionTest, EveryPageThatCannotBeTakenLeavesNoTrace) {
             ++refused;
         }
         countdown.reset();
-        EXPECT_EQ(engine.free_pages(0), free);
+        EXPECT_EQ(free_pages(engine), free);
         EXPECT_EQ(scene.step(), Outcome::done);
         EXPECT_EQ(scene.logits(), expected) << "page " << page;
     }
@@ -155,8 +169,9 @@ TEST_P(TransactionTest, EveryPageThatCannotBeTakenLeavesNoTrace) {
 }
 
 TEST(Transaction, RefusedStepsLeaveNoTrace) {
+    constexpr Setting kPlain{"cpu", "llama"};
     Striker striker;
-    Engine engine(struck_options("cpu", striker));
+    Engine engine(struck_options(kPlain, striker));
     Scene scene(engine);
     const std::vector<int32_t> outside = {1, 300};
     const std::vector<int32_t> negative = {-1};
@@ -172,7 +187,7 @@ TEST(Transaction, RefusedStepsLeaveNoTrace) {
     EXPECT_EQ(engine.length(scene.a), 249);
     engine.truncate_sequence(scene.a, 37);
     EXPECT_EQ(scene.step(), Outcome::done);
-    EXPECT_EQ(scene.logits(), undisturbed("cpu"));
+    EXPECT_EQ(scene.logits(), undisturbed(kPlain));
 }
 
 }  // namespace
