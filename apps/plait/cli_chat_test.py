@@ -115,14 +115,20 @@ class Terminal:
         """Reads until the pattern stands in what was shown since the last call; that."""
         deadline = time.monotonic() + seconds
         while not (match := re.search(pattern, self.shown)):
-            if not select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0]:
+            if not self.read(max(0, deadline - time.monotonic())):
                 raise AssertionError(f"no {pattern} in {self.shown}")
-            try:
-                self.shown += os.read(self.fd, 65536)
-            except OSError:  # the other side is gone
-                raise AssertionError(f"no {pattern} in {self.shown}") from None
         result, self.shown = self.shown[: match.end()], self.shown[match.end():]
         return result
+
+    def read(self, seconds):
+        """Adds to what was shown; False if there is nothing in this time, or nobody on the other side."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return False
+        try:
+            self.shown += os.read(self.fd, 65536)
+        except OSError:
+            return False
+        return True
 
     def type(self, text):
         os.write(self.fd, text)
@@ -130,8 +136,13 @@ class Terminal:
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
 
-    def ended(self):
-        status = self.process.wait(timeout=20)
+    def ended(self, seconds=20):
+        """The exit status. Goes on reading, as a terminal does: whoever writes to it may wait for that."""
+        deadline = time.monotonic() + seconds
+        while (status := self.process.poll()) is None and time.monotonic() < deadline:
+            self.read(0.05)
+        if status is None:
+            raise AssertionError(f"still running behind {self.shown}")
         os.close(self.fd)
         return status
 
@@ -163,7 +174,7 @@ class TerminalTest(CliTest):
     def test_ctrl_c_stops_an_answer(self):
         terminal = self.start("-v", "-n", -1, "-c", 100000)
         terminal.type(b"x\r")
-        time.sleep(1)
+        terminal.until(rb"x\r\n[\s\S]{40}")
         terminal.interrupt()
         terminal.until(rb"(interrupted|end token)")
         terminal.until(rb"> ")

@@ -1,5 +1,6 @@
 #include "message_reader.h"
 
+#include <fcntl.h>
 #include <histedit.h>
 #include <langinfo.h>
 #include <poll.h>
@@ -19,6 +20,9 @@ namespace plait::app {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+// A Ctrl-D typed while no line was being edited (during an answer) arrives as a zero: the kernel had taken it
+// for the end of a line by then.
+constexpr char kCtrlD = 4;
 constexpr int kPasteGapMs = 20;  // what follows a line end so soon was not typed
 
 [[noreturn]] void fail_reading(int error) {
@@ -30,22 +34,50 @@ bool more_is_waiting() {
     return ::poll(&input, 1, kPasteGapMs) > 0 && (input.revents & POLLIN) != 0;
 }
 
-// While it lives, Ctrl-C sets a mark and ends the read in progress.
-volatile std::sig_atomic_t ctrl_c = 0;
-
-class CtrlCGuard {
+// While it lives, Ctrl-C ends a wait for input instead of the process. The signal may reach any thread, and
+// just before a read as well as in it; a byte in a pipe is seen whenever it comes.
+class CtrlC {
   public:
-    CtrlCGuard() {
-        ctrl_c = 0;
+    CtrlC() {
+        if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) fail_reading(errno);
         struct sigaction action = {};
-        action.sa_handler = [](int) { ctrl_c = 1; };  // no SA_RESTART: read() returns
+        action.sa_handler = note;
+        action.sa_flags = SA_RESTART;
         sigaction(SIGINT, &action, &previous_);
     }
-    ~CtrlCGuard() { sigaction(SIGINT, &previous_, nullptr); }
-    CtrlCGuard(const CtrlCGuard&) = delete;
-    CtrlCGuard& operator=(const CtrlCGuard&) = delete;
+    ~CtrlC() {
+        sigaction(SIGINT, &previous_, nullptr);
+        ::close(pipe_[0]);
+        ::close(pipe_[1]);
+    }
+    CtrlC(const CtrlC&) = delete;
+    CtrlC& operator=(const CtrlC&) = delete;
+
+    // Whether it was typed since the last call.
+    static bool take() {
+        char bytes[64];
+        return ::read(pipe_[0], bytes, sizeof(bytes)) > 0;
+    }
+
+    // False for Ctrl-C, which can then be taken; what was typed before it comes first.
+    static bool wait_for_input() {
+        pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                        {.fd = pipe_[0], .events = POLLIN, .revents = 0}};
+        while (::poll(fds, 2, -1) < 0) {
+            if (errno != EINTR) fail_reading(errno);
+        }
+        return fds[0].revents != 0;
+    }
 
   private:
+    static void note(int) {
+        const int error = errno;
+        // A full pipe has been noted already.
+        [[maybe_unused]] const ssize_t written = ::write(pipe_[1], "c", 1);
+        errno = error;
+    }
+
+    static inline int pipe_[2] = {-1, -1};
     struct sigaction previous_ = {};
 };
 
@@ -54,11 +86,13 @@ class CtrlCGuard {
 int read_character(EditLine*, wchar_t* character) {
     std::mbstate_t state = {};
     while (true) {
+        if (!CtrlC::wait_for_input()) return -1;
         char byte = 0;
         const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
         if (count == 0) return 0;
-        if (count < 0 && errno == EINTR && ctrl_c == 0) continue;
+        if (count < 0 && errno == EINTR) continue;
         if (count < 0) return -1;
+        if (byte == 0) byte = kCtrlD;
         const size_t length = std::mbrtowc(character, &byte, 1, &state);
         if (length == static_cast<size_t>(-2)) continue;  // its other bytes follow
         if (length == static_cast<size_t>(-1)) *character = L'\uFFFD';
@@ -126,13 +160,13 @@ class MessageReader::EditedLines : public Lines {
 
     std::optional<std::string> read(bool first) override {
         first_ = first;
-        const CtrlCGuard guard;
+        CtrlC::take();  // typed when nobody waited: it is about nothing
         while (true) {
             int count = 0;
             const char* line = el_gets(editor_, &count);
             if (line != nullptr && count > 0)
                 return without_end(std::string(line, static_cast<size_t>(count)));
-            if (ctrl_c == 0 || !drop_line()) return at_end();
+            if (!CtrlC::take() || !drop_line()) return at_end();
         }
     }
     bool goes_on() const override { return more_is_waiting(); }
@@ -163,7 +197,6 @@ class MessageReader::EditedLines : public Lines {
         const bool had_text = line->lastchar != line->buffer;
         std::fputc('\n', stderr);
         el_reset(editor_);
-        ctrl_c = 0;
         return had_text;
     }
 
@@ -172,6 +205,7 @@ class MessageReader::EditedLines : public Lines {
         return std::nullopt;
     }
 
+    const CtrlC ctrl_c_;
     History* history_ = nullptr;
     EditLine* editor_ = nullptr;
     bool first_ = true;
