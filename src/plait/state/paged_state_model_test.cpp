@@ -232,12 +232,12 @@ class Simulation {
         const int64_t size = specs_[group].page_tokens;
         size_t i = 0;
         for (const auto& [sequence, tokens] : model_) {
-            const int32_t* list = pages.data() + offsets[i] - first[i];
-            ++i;
+            const auto page_of = [&](int64_t t) { return pages[offsets[i] + t / size - first[i]]; };
             const auto length = static_cast<int64_t>(tokens.size());
             for (int64_t t = window_begin(specs_[group], length); t < length; ++t)
-                ASSERT_EQ(memory_[group][list[t / size] * size + t % size], tokens[t])
+                ASSERT_EQ(memory_[group][page_of(t) * size + t % size], tokens[t])
                     << "sequence " << sequence << ", token " << t << ", group " << specs_[group].name;
+            ++i;
         }
         const std::set<int32_t> distinct(pages.begin(), pages.end());
         ASSERT_EQ(state_.pages_in_use(group), static_cast<int64_t>(distinct.size()));
