@@ -208,8 +208,8 @@ TEST(GptOssGraph, IsNothingWithoutExperts) {
 TEST(PeriodicWindows, LeaveEveryPeriodthLayerWithout) {
     const auto windows_of = [](const Recipe& recipe) {
         std::vector<int64_t> windows;
-        for (const ir::StateGroupSpec& group : Loaded(recipe).model->state_groups())
-            windows.push_back(group.window);
+        const Loaded loaded(recipe);
+        for (const ir::StateGroupSpec& group : loaded.model->state_groups()) windows.push_back(group.window);
         return windows;
     };
     EXPECT_THAT(windows_of(test::gemma3_recipe()), ElementsAre(5));  // two layers, both local
