@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
+#include <span>
 
 #include "plait/ir/test_support.h"
 #include "plait/tools/synth_archs/list.h"
@@ -12,7 +12,7 @@
 namespace plait::system_test {
 namespace {
 
-constexpr int64_t kVocabulary = 96;
+constexpr size_t kVocabulary = 96;
 constexpr size_t kTokens = 70;  // more than a page
 
 // Small, with odd numbers, groups of three heads and, where layers differ, one of each kind.
@@ -22,10 +22,22 @@ std::filesystem::path model_of(const tools::SynthArch& arch) {
     return synth_model(std::string(arch.name), size, "F16");
 }
 
+// Rows whose error is above what usual arithmetic costs.
+int64_t other_rows(std::span<const float> expected, std::span<const float> found) {
+    int64_t count = 0;
+    for (size_t row = 0; row < kTokens; ++row) {
+        const auto of = [&](std::span<const float> rows) {
+            return rows.subspan(row * kVocabulary, kVocabulary);
+        };
+        if (!(ir::test::normalised_error(of(expected), of(found)) <= 1e-5)) ++count;
+    }
+    return count;
+}
+
 class ArchitectureTest : public testing::TestWithParam<const tools::SynthArch*> {
   protected:
     engine::EngineOptions options() const { return options_for(model_of(*GetParam()), 128); }
-    const std::vector<int32_t> ids_ = random_ids(kTokens, kVocabulary, 3);
+    const std::vector<int32_t> ids_ = random_ids(kTokens, static_cast<int64_t>(kVocabulary), 3);
 };
 
 INSTANTIATE_TEST_SUITE_P(All, ArchitectureTest, testing::ValuesIn(tools::synth_archs()),
@@ -43,8 +55,11 @@ TEST_P(ArchitectureTest, DevicesAgree) {
     ASSERT_EQ(expected.size(), kTokens * kVocabulary);
     exact.devices = "sim";
     EXPECT_LE(ir::test::normalised_error(expected, all_logits(exact, ids_)), 1e-9);
-    // A close call between two experts may go the other way.
-    EXPECT_LE(ir::test::normalised_error(expected, all_logits(options(), ids_)), 1e-3);
+    const std::vector<float> usual = all_logits(options(), ids_);
+    ASSERT_EQ(usual.size(), expected.size());
+    // A close call between two experts may go the other way, which makes the token's row another one.
+    const bool chooses = GetParam()->experts == tools::SynthExperts::always;
+    EXPECT_LE(other_rows(expected, usual), chooses ? 2 : 0);
 }
 
 TEST_P(ArchitectureTest, StepSizesLeaveEveryBitAlone) {
