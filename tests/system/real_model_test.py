@@ -26,7 +26,10 @@ def chatml(question):
 @dataclasses.dataclass
 class RealModel:
     """What is asked of a model, and how far its default path may be from the exact one."""
-    answers: dict  # prompt -> what its continuation at temperature 0 contains
+    # Prompt -> what its continuation at temperature 0 contains. These models are small and wrong about much: what
+    # they are asked is what their exact path was seen to know, so a miss tells of the engine.
+    answers: dict
+    probe: tuple  # the same, within two tokens
     divergence: float  # KL(exact || default) per token, in nats
     instructed: bool  # ends its turn by itself
 
@@ -36,18 +39,23 @@ MODELS = {
         answers={
             "The capital of France is": "Paris",
             chatml("What is the capital of France?"): "Paris",
-            chatml("Which planet do we live on?"): "Earth",
+            chatml("What is the capital of Italy?"): "Rome",
+            chatml("How many days are in a week?"): "7",
             chatml("What color is the sky on a clear day?"): "blue",
         },
+        probe=("The capital of France is", "Paris"),
         divergence=0.002,
         instructed=True),
     "gemma3": RealModel(
         answers={
-            "The capital of France is": "Paris",
-            "The capital of Italy is": "Rome",
+            "Question: What is the capital of France?\nAnswer:": "Paris",
+            "Paris is the capital of": "France",
+            "The opposite of hot is": "cold",
+            "The sun rises in the": "east",
             "Water freezes at a temperature of 0 degrees": "Celsius",
             "Monday, Tuesday, Wednesday,": "Thursday",
         },
+        probe=("Monday, Tuesday, Wednesday,", "Thursday"),
         divergence=0.005,
         instructed=False),
 }
@@ -83,6 +91,7 @@ def one_token_run():
     child = subprocess.Popen([PLAIT, "run", "-m", PATH, "-p", PROMPT, "--temp", "0", "-n", "1"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)  # it was waited for behind Popen's back
     if status != 0:
         raise AssertionError(f"a run of one token ended with {status}")
     return time.monotonic() - began, usage.ru_maxrss * 1024
@@ -95,9 +104,11 @@ class RealModelTest(unittest.TestCase):
                 self.assertIn(answer, run("--temp", 0, "-n", 24, prompt=prompt)[0])
 
     def test_exact_and_other_devices_know_it_too(self):
-        for flags in (["--exact"], ["--simd", "scalar"], ["--no-repack"], ["-ctk", "q8_0", "-ctv", "q8_0"]):
-            text, _ = run("--temp", 0, "-n", 2, *flags)
-            self.assertIn("Paris", text, flags)
+        prompt, answer = MODEL.probe
+        for flags in (["--exact"], ["--devices", "sim"], ["--simd", "scalar"], ["--no-repack"],
+                      ["-ctk", "q8_0", "-ctv", "q8_0"]):
+            text, _ = run("--temp", 0, "-n", 2, *flags, prompt=prompt)
+            self.assertIn(answer, text, flags)
 
     def test_same_seed_same_text(self):
         first, _ = run("--seed", 42, "-n", 32, "-t", 1)
