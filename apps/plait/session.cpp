@@ -107,7 +107,7 @@ sample::Params chosen_sampling(sample::Params sampling, const CommonFlags& flags
 
 text::Tokenizer load_tokenizer(const gguf::File& file, const std::string& pre) {
     text::VocabSpec spec = text::vocab_from_gguf(file);
-    if (!pre.empty()) spec.pre = pre;
+    if (!pre.empty()) text::override_pre_tokenizer(spec, pre);
     return text::Tokenizer(spec);
 }
 

@@ -89,6 +89,15 @@ int32_t required(std::optional<int32_t> id, std::string_view name) {
 
 }  // namespace
 
+void override_pre_tokenizer(VocabSpec& spec, std::string_view name) {
+    const Algorithm& algorithm = find_algorithm(spec.model);
+    if (algorithm.spelling == Spelling::SentencePiece)
+        throw Error(
+            fmt::format("the model's tokenizer is {} ({}), which has no pre-tokenizer that {} could replace",
+                        algorithm.model, algorithm.description, quote(name)));
+    spec.pre = name;
+}
+
 Tokenizer::Tokenizer(const VocabSpec& spec)
     : vocabulary_(spec, find_algorithm(spec.model).spelling),
       model_(make_model(spec, vocabulary_)),

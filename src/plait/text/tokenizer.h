@@ -30,6 +30,10 @@ struct DecodeOptions {
     bool continues = false;
 };
 
+// Has the tokenizer cut text as the models that name the pre-tokenizer `name` do, whatever the file says.
+// Throws Error for an algorithm that has none; the name itself is checked by Tokenizer.
+void override_pre_tokenizer(VocabSpec& spec, std::string_view name);
+
 // Text to token ids and back, for one model's vocabulary. Const methods are thread-safe.
 //
 // User-defined tokens, and with parse_special the control and unknown ones, are taken from the text first

@@ -13,6 +13,7 @@
 namespace plait::text {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -165,6 +166,16 @@ TEST(Tokenizer, UnknownAlgorithmsAndPreTokenizers) {
                                      "llama (SentencePiece BPE)"));
     EXPECT_THAT([] { Tokenizer{small().spec("nonesuch")}; },
                 ThrowsMessage<Error>(HasSubstr("pre-tokenizer 'nonesuch' is unknown")));
+}
+
+TEST(Tokenizer, APreTokenizerIsReplacedOnlyWhereThereIsOne) {
+    VocabSpec bytes = small().spec("gpt-2");
+    override_pre_tokenizer(bytes, "llama-bpe");
+    EXPECT_EQ(bytes.pre, "llama-bpe");
+    VocabSpec pieces = small_sentencepiece().spec("prefix");
+    EXPECT_THAT(
+        [&] { override_pre_tokenizer(pieces, "llama-bpe"); },
+        ThrowsMessage<Error>(AllOf(HasSubstr("llama (SentencePiece BPE)"), HasSubstr("'llama-bpe'"))));
 }
 
 TEST(Tokenizer, PiecesShowSpecialTokensDecodeHidesThem) {
