@@ -30,6 +30,14 @@ std::string text_of(std::string_view source) {
     return found.text.value_or("");
 }
 
+// Each flag counts once; what comes after the width is no second width.
+TEST(Hostile, FlagsOfAFormatMayBeRepeated) {
+    EXPECT_EQ(text_of("{{ '%" + repeated("0", 5000) + "6.1f' % 2 }}"), "0002.0");
+    EXPECT_EQ(text_of("{{ '%" + repeated("-", 5000) + "4d|' % 2 }}"), "2   |");
+    EXPECT_EQ(text_of("{{ '%" + repeated("+ ", 5000) + "d' % 2 }}"), "+2");
+    EXPECT_THAT(error_of("{{ '%.-5f' % 2 }}"), HasSubstr("unknown conversion %'-'"));
+}
+
 TEST(Hostile, DeepSyntaxIsRefused) {
     for (const auto& [open, close] :
          {std::pair("(", ")"), std::pair("[", "]"), std::pair("{1:", "}"), std::pair("x[", "]"),

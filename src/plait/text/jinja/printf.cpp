@@ -20,7 +20,7 @@ constexpr int kWidest = 10'000;
 // %[(name)][flags][width][.precision]letter
 struct Conversion {
     std::string_view name;
-    std::string flags;
+    std::string flags;  // each once
     int width = 0;
     int precision = -1;  // none
     char letter = 0;
@@ -61,7 +61,9 @@ class Printf {
         return values_.is_tuple() ? values_.items()[used_++] : (++used_, values_);
     }
 
+    // 0 where there are no digits.
     int number() {
+        if (rest_.starts_with('-')) return 0;
         int value = 0;
         const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
         if (end == rest_.data()) return 0;
@@ -82,9 +84,11 @@ class Printf {
             rest_.remove_prefix(end + 1);
         }
         const size_t flags = std::min(rest_.find_first_not_of("-+ #0"), rest_.size());
-        result.flags = rest_.substr(0, flags);
+        for (const char flag : rest_.substr(0, flags)) {
+            if (result.flags.find(flag) == std::string::npos) result.flags += flag;
+        }
         rest_.remove_prefix(flags);
-        if (!rest_.starts_with('-')) result.width = number();
+        result.width = number();
         if (rest_.starts_with('.')) {
             rest_.remove_prefix(1);
             result.precision = number();
