@@ -264,7 +264,7 @@ class OtherCommandsTest(CliTest):
         self.done("plan", "-m", MODEL, "--budget", "1G")
         result = self.fails("budget of 1024", "plan", "-m", MODEL, "--budget", "1K")
         self.assertRegex(result.err, r"would take \d+ bytes, \d+ more")
-        self.fails("names 2 members", "plan", "-m", MODEL, "--budget", "1G,1G")
+        self.misused("names 2 members", "plan", "-m", MODEL, "--budget", "1G,1G")
 
     def test_inspect(self):
         document = json.loads(self.done("inspect", "-m", MODEL, "--json").out)

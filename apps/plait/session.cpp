@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <random>
 #include <system_error>
 
@@ -50,10 +51,18 @@ uint64_t draw_seed() {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
+// More than any context holds; devices that never end, such as /dev/zero, do end here.
+constexpr size_t kLongestText = size_t{1} << 30;
+
 std::string read_all(std::FILE* file, const std::string& name) {
     std::string text;
     char buffer[65536];
-    while (const size_t read = std::fread(buffer, 1, sizeof(buffer), file)) text.append(buffer, read);
+    while (const size_t read = std::fread(buffer, 1, sizeof(buffer), file)) {
+        text.append(buffer, read);
+        if (text.size() > kLongestText)
+            throw Error(
+                fmt::format("cannot read {}: expected a text of at most {} bytes", name, kLongestText));
+    }
     if (std::ferror(file) != 0) throw Error(fmt::format("cannot read {}: {}", name, reason(errno)));
     return text;
 }
@@ -69,8 +78,18 @@ engine::EngineOptions engine_options(const CommonFlags& flags) {
     return options;
 }
 
+void refuse_overwriting(const std::string& path, const gguf::File& file) {
+    for (const gguf::Part& part : file.parts()) {
+        std::error_code none;  // a path that does not exist is no model
+        if (std::filesystem::equivalent(path, part.source, none))
+            throw UsageError(fmt::format("{} is the model itself, which would be overwritten", path));
+    }
+}
+
 engine::Prepared prepare_model(const CommonFlags& flags, const engine::EngineOptions& options) {
+    as_usage([&] { engine::validate(options); });
     engine::Prepared prepared = engine::prepare(options);
+    if (!flags.report.empty()) refuse_overwriting(flags.report, prepared.file);
     verify_model(flags);
     log_info(tools::start_text(prepared));
     log_debug(tools::details_text(prepared));
@@ -106,9 +125,15 @@ sample::Params chosen_sampling(sample::Params sampling, const CommonFlags& flags
 }
 
 text::Tokenizer load_tokenizer(const gguf::File& file, const std::string& pre) {
-    text::VocabSpec spec = text::vocab_from_gguf(file);
-    if (!pre.empty()) text::override_pre_tokenizer(spec, pre);
-    return text::Tokenizer(spec);
+    try {
+        text::VocabSpec spec = text::vocab_from_gguf(file);
+        if (!pre.empty()) text::override_pre_tokenizer(spec, pre);
+        return text::Tokenizer(spec);
+    } catch (const Error& error) {
+        const std::string message = error.what();
+        if (message.starts_with(file.source())) throw;
+        throw Error(fmt::format("{}: {}", file.source(), message));
+    }
 }
 
 InterruptGuard::InterruptGuard(StopWord& stop) {

@@ -19,6 +19,8 @@ namespace plait::app {
 engine::EngineOptions engine_options(const CommonFlags& flags);
 
 // Reads the model's header and compiles it; tells what the run will hold; hashes the file when asked.
+// Throws UsageError when an output path names the model, or a part of it.
+void refuse_overwriting(const std::string& path, const gguf::File& file);
 engine::Prepared prepare_model(const CommonFlags& flags, const engine::EngineOptions& options);
 // Reads the weights, with progress.
 std::unique_ptr<engine::Engine> load_engine(engine::Prepared prepared);

@@ -63,12 +63,7 @@ VocabSpec read_spec(Input& in) {
     for (int count = in.byte(); count > 0; --count) spec.token_types.push_back(in.byte());
     for (int count = in.byte(); count > 0; --count) spec.merges.push_back(in.text());
     for (int count = in.byte(); count > 0; --count) spec.scores.push_back(static_cast<float>(in.byte() % 16));
-    spec.ids = {.bos = in.id(),
-                .eos = in.id(),
-                .eot = in.id(),
-                .eom = in.id(),
-                .unknown = in.id(),
-                .padding = in.id()};
+    spec.ids = {.bos = in.id(), .eos = in.id(), .eot = in.id(), .eom = in.id(), .unknown = in.id()};
     spec.add_bos = in.flag();
     spec.add_eos = in.flag();
     spec.add_space_prefix = in.flag();

@@ -59,6 +59,7 @@ class Conversation {
         std::vector<int32_t> prompt;
         try {
             prompt = text::encode_chat(tokenizer_, chat_.render(jinja_messages()));
+            if (prompt.empty()) throw Error("the chat template makes an empty text of this conversation");
             require_space(prompt.size());
         } catch (const Error&) {
             messages_.pop_back();
@@ -129,7 +130,7 @@ void try_template(const text::ChatTemplate& chat, const std::optional<std::strin
 bool act(const TypedCommand& typed, Conversation& conversation) {
     switch (typed.action) {
         case Action::help:
-            log_info(chat_help());
+            fmt::print(stderr, "{}\n", chat_help());  // asked for, so also with -q
             return true;
         case Action::clear:
             conversation.clear();

@@ -15,6 +15,7 @@ void logits(const LogitsCommand& command) {
     options.max_outputs = std::min(options.micro_batch, options.batch);
     ReportFile report(command.common.report);
     engine::Prepared prepared = prepare_model(command.common, options);
+    refuse_overwriting(command.out, prepared.file);
     NpyWriter out(command.out, static_cast<int64_t>(command.tokens.size()) + command.greedy,
                   prepared.model->summary().vocabulary);
     const auto engine = load_engine(std::move(prepared));

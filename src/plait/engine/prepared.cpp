@@ -20,26 +20,6 @@ constexpr int64_t kDefaultContext = 8192;
 // Far more than any machine has cores for; as many threads as one likes would take minutes to meet.
 constexpr int kMaxThreads = 1024;
 
-void validate(const EngineOptions& options) {
-    const auto positive = [](int64_t value, const char* what) {
-        if (value < 1) throw Error(fmt::format("{} must be at least 1, found {}", what, value));
-    };
-    positive(options.batch, "the batch (-b)");
-    positive(options.micro_batch, "the micro-batch (-ub)");
-    positive(options.max_sequences, "the number of sequences");
-    positive(options.page_tokens, "tokens per page");
-    positive(options.slots, "the number of slots");
-    if (options.threads < 0)
-        throw Error(fmt::format("threads (-t) must not be negative, found {}", options.threads));
-    if (options.threads > kMaxThreads) {
-        throw Error(fmt::format("threads (-t) must be at most {}, found {}", kMaxThreads, options.threads));
-    }
-    if (options.context < -1 || options.context > std::numeric_limits<int32_t>::max()) {
-        throw Error(fmt::format("the context (-c) must be 0 to {} tokens, found {}",
-                                std::numeric_limits<int32_t>::max(), options.context));
-    }
-}
-
 int64_t micro_batch_for(const EngineOptions& asked, int64_t context) {
     return std::min({asked.micro_batch, asked.batch, context * asked.max_sequences});
 }
@@ -94,10 +74,11 @@ int64_t largest_context(const Prepared& prepared, const EngineOptions& asked, in
     return fits;
 }
 
-std::unique_ptr<models::Model> load_for(const gguf::File& file, const EngineOptions& options,
-                                        int64_t context) {
+std::unique_ptr<models::Model> load_for(const gguf::File& file, const EngineOptions& options, int64_t context,
+                                        bool warn) {
     return models::load_model(
-        file, {.context = context, .key_type = options.key_type, .value_type = options.value_type});
+        file,
+        {.context = context, .key_type = options.key_type, .value_type = options.value_type, .warn = warn});
 }
 
 struct ContextChoice {
@@ -118,7 +99,7 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
     EngineOptions& options = prepared.options;
     options.context = wanted.tokens;
     const int64_t trained = models::trained_context(prepared.file);
-    prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained);
+    prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained, true);
     ContextChoice choice = wanted;
     if (options.context == 0) choice = {trained, "as trained"};
     if (options.context < 0) choice = default_context(prepared, asked, trained);
@@ -129,7 +110,7 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
                                 options.context, limit));
     }
     options.context = choice.tokens;
-    prepared.model = load_for(prepared.file, options, options.context);
+    prepared.model = load_for(prepared.file, options, options.context, false);
     return choice.why;
 }
 
@@ -184,6 +165,26 @@ void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice&
 }
 
 }  // namespace
+
+void validate(const EngineOptions& options) {
+    const auto positive = [](int64_t value, const char* what) {
+        if (value < 1) throw Error(fmt::format("{} must be at least 1, found {}", what, value));
+    };
+    positive(options.batch, "the batch (-b)");
+    positive(options.micro_batch, "the micro-batch (-ub)");
+    positive(options.max_sequences, "the number of sequences");
+    positive(options.page_tokens, "tokens per page");
+    positive(options.slots, "the number of slots");
+    if (options.threads < 0)
+        throw Error(fmt::format("threads (-t) must not be negative, found {}", options.threads));
+    if (options.threads > kMaxThreads) {
+        throw Error(fmt::format("threads (-t) must be at most {}, found {}", kMaxThreads, options.threads));
+    }
+    if (options.context < -1 || options.context > std::numeric_limits<int32_t>::max()) {
+        throw Error(fmt::format("the context (-c) must be 0 to {} tokens, found {}",
+                                std::numeric_limits<int32_t>::max(), options.context));
+    }
+}
 
 std::vector<ir::TensorDesc> Prepared::state_descs() const {
     std::vector<ir::TensorDesc> descs;

@@ -47,6 +47,9 @@ struct Prepared {
     int64_t slot_scratch_bytes() const;
 };
 
+// Throws Error for options that make no sense with any file, naming the flag.
+void validate(const EngineOptions& options);
+
 // Throws Error for anything about file, options or device that does not fit together.
 Prepared prepare(const EngineOptions& options);
 

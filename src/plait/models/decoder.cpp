@@ -128,7 +128,7 @@ std::unique_ptr<Model> load_decoder(const KeyReader& keys, const DecoderForm& fo
     DecoderWeights weights = declare_decoder_weights(table, form, parameters);
     const std::vector<int64_t> windows(static_cast<size_t>(parameters.size.layers), parameters.window);
     Declaration declaration{.summary = summarise(keys, parameters, weights.positions.has_value()),
-                            .weights = std::move(table).finish(),
+                            .weights = std::move(table).finish(options.warn),
                             .state_groups = kv_caches(windows, parameters.attention, options)};
     return std::make_unique<Decoder>(std::move(declaration), form, parameters, std::move(weights));
 }

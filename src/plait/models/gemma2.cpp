@@ -18,8 +18,8 @@ constexpr float kUsualLogitCap = 30.0f;
 std::unique_ptr<Model> load_gemma2(const gguf::File& file, const ModelOptions& options) {
     const KeyReader keys(file, "gemma2");
     GemmaParameters parameters = read_gemma(keys, kLayersOf27b);
-    parameters.windows = periodic_windows(parameters.size.layers,
-                                          keys.count_or("attention.sliding_window", kUsualWindow), kPeriod);
+    parameters.windows = read_windows(keys, parameters.size.layers,
+                                      keys.count_or("attention.sliding_window", kUsualWindow), kPeriod);
     parameters.attention_cap = keys.positive_or("attn_logit_softcapping", kUsualAttentionCap);
     parameters.logit_cap = keys.positive_or("final_logit_softcapping", kUsualLogitCap);
     return make_gemma(keys, std::move(parameters), options);

@@ -151,7 +151,7 @@ std::unique_ptr<Model> make_gemma(const KeyReader& keys, GemmaParameters paramet
                                         .width = parameters.size.width,
                                         .vocabulary = parameters.vocabulary,
                                         .trained_context = parameters.size.context},
-                            .weights = std::move(table).finish(),
+                            .weights = std::move(table).finish(options.warn),
                             .state_groups = kv_caches(parameters.windows, parameters.attention, options)};
     return std::make_unique<Gemma>(std::move(declaration), std::move(parameters), std::move(weights));
 }

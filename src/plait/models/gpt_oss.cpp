@@ -55,7 +55,7 @@ Parameters read_parameters(const KeyReader& keys) {
     parameters.vocabulary = read_vocabulary(keys);
     parameters.attention = read_grouped_heads(keys, parameters.size.width);
     parameters.windows =
-        periodic_windows(parameters.size.layers, keys.count("attention.sliding_window"), kPeriod);
+        read_windows(keys, parameters.size.layers, keys.count("attention.sliding_window"), kPeriod);
     parameters.rope = read_rope(keys, parameters.attention.key_width, parameters.size.context);
     parameters.rope.whole_pairs = false;  // as published ("truncate": false); files have no key for it
     parameters.moe = read_moe(keys, parameters.size);
@@ -136,7 +136,7 @@ std::unique_ptr<Model> load_gpt_oss(const gguf::File& file, const ModelOptions& 
                                         .width = parameters.size.width,
                                         .vocabulary = parameters.vocabulary,
                                         .trained_context = parameters.size.context},
-                            .weights = std::move(table).finish(),
+                            .weights = std::move(table).finish(options.warn),
                             .state_groups = kv_caches(parameters.windows, parameters.attention, options)};
     return std::make_unique<GptOss>(std::move(declaration), std::move(parameters), std::move(weights));
 }

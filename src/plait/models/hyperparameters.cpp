@@ -72,9 +72,8 @@ int64_t read_rope_dims(const KeyReader& keys, int64_t key_width) {
 
 ir::RopeAngles read_unscaled_rope(const KeyReader& keys, int64_t key_width) {
     const ir::RopeAngles rope{.dims = read_rope_dims(keys, key_width),
-                              .base = keys.positive_or("rope.freq_base", 10000.0f),
+                              .base = keys.base_or("rope.freq_base", 10000.0f),
                               .attention_factor = keys.positive_or("rope.scaling.attn_factor", 1.0f)};
-    if (rope.base <= 1.0f) keys.refuse("rope.freq_base", "a number above 1", fmt::to_string(rope.base));
     return rope;
 }
 
@@ -122,6 +121,18 @@ float KeyReader::positive_or(std::string_view name, float fallback) const {
 
 float KeyReader::positive_or_zero(std::string_view name) const {
     return file_.metadata().get_or<float>(key(name), 0.0f) == 0.0f ? 0.0f : positive(name);
+}
+
+float KeyReader::base_or(std::string_view name, float fallback) const {
+    const float base = positive_or(name, fallback);
+    if (base <= 1.0f) refuse(name, "a number above 1", fmt::to_string(base));
+    return base;
+}
+
+std::optional<std::vector<bool>> KeyReader::flags_optional(std::string_view name) const {
+    const gguf::Value* value = file_.metadata().find(key(name));
+    if (value == nullptr || value->type() != gguf::ValueType::Array) return std::nullopt;
+    return file_.metadata().array<bool>(key(name)).to_vector();
 }
 
 bool KeyReader::flag(std::string_view name) const { return file_.metadata().get<bool>(key(name)); }
@@ -213,6 +224,22 @@ ExpertCounts require_experts(const KeyReader& keys) {
                     fmt::to_string(experts.used));
     }
     return experts;
+}
+
+std::vector<int64_t> read_windows(const KeyReader& keys, int64_t layers, int64_t window,
+                                  int64_t usual_period) {
+    constexpr const char* kName = "attention.sliding_window_pattern";
+    std::vector<int64_t> windows(static_cast<size_t>(layers), window);
+    if (const auto flags = keys.flags_optional(kName)) {
+        if (flags->size() != windows.size())
+            keys.refuse(kName, fmt::format("a flag for each of {} layers", layers),
+                        fmt::to_string(flags->size()));
+        for (size_t layer = 0; layer < windows.size(); ++layer) windows[layer] = (*flags)[layer] ? window : 0;
+        return windows;
+    }
+    const int64_t period = keys.count_or(kName, usual_period);
+    for (int64_t layer = period - 1; layer < layers; layer += period) windows[static_cast<size_t>(layer)] = 0;
+    return windows;
 }
 
 }  // namespace plait::models

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plait/gguf/file.h"
 #include "plait/ir/ops/rope.h"
@@ -26,6 +27,8 @@
 //   attention.layer_norm_epsilon           > 0                -                  layer norms
 //   attention.sliding_window               1 ..               4096 in gemma2     gemma2 gemma3 gpt-oss
 //   attention.sliding_window               0 = none           0                  phi3
+//   attention.sliding_window_pattern       1 .. (a period),   the usual period   gemma2 gemma3 gpt-oss
+//                                          or a flag by layer
 //   attention.max_alibi_bias               0 = none           0                  mpt
 //   attention.clamp_kqv                    0 = none           0                  mpt
 //   attention.scale                        > 0                -                  granite
@@ -37,6 +40,7 @@
 //   use_parallel_residual                  true or false      -                  gptneox
 //   rope.dimension_count                   even, <= key width key width          rotary positions
 //   rope.freq_base                         > 1                10000              rotary positions
+//   rope.freq_base_swa                     > 1                10000              gemma3, layers with a window
 //   rope.scaling.type                      none linear yarn   linear             rotary positions
 //       or                                 longrope           longrope           phi3
 //   rope.scaling.factor                    > 0                rope.scale_linear  rotary positions
@@ -76,9 +80,11 @@ class KeyReader {
     bool contains(std::string_view name) const;
     float positive(std::string_view name) const;  // finite and above zero
     float positive_or(std::string_view name, float fallback) const;
-    float positive_or_zero(std::string_view name) const;  // 0 when absent, and 0 is allowed
+    float positive_or_zero(std::string_view name) const;         // 0 when absent, and 0 is allowed
+    float base_or(std::string_view name, float fallback) const;  // above 1
     bool flag(std::string_view name) const;
-    float fraction_or(std::string_view name, float fallback) const;  // 0 .. 1
+    std::optional<std::vector<bool>> flags_optional(std::string_view name) const;  // nothing unless an array
+    float fraction_or(std::string_view name, float fallback) const;                // 0 .. 1
     std::string_view text_or(std::string_view name, std::string_view fallback) const;
     std::string model_name() const;
     bool has_tokens() const;      // whether the file has the tokenizer's list
@@ -138,5 +144,9 @@ int64_t read_expert_width(const KeyReader& keys, const ExpertCounts& experts, in
 std::optional<ExpertCounts> read_experts(const KeyReader& keys);
 // Of an architecture that is nothing without experts.
 ExpertCounts require_experts(const KeyReader& keys);
+// By layer, how far it looks back; 0: at the whole sequence. Every period-th layer does, the others look at
+// `window`; or as the file says of every layer.
+std::vector<int64_t> read_windows(const KeyReader& keys, int64_t layers, int64_t window,
+                                  int64_t usual_period);
 
 }  // namespace plait::models

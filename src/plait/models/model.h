@@ -18,6 +18,7 @@ struct ModelOptions {
     int64_t context = 0;                    // tokens per sequence; decides between RoPE factor sets; > 0
     ir::DType key_type = ir::DType::F16;    // format of cached keys
     ir::DType value_type = ir::DType::F16;  // format of cached values
+    bool warn = true;                       // about tensors of the file that the architecture does not read
 };
 
 // Page geometry that the engine chose, one entry per state group.

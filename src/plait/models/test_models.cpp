@@ -62,7 +62,11 @@ void set(gguf::Writer& writer, const std::string& key, const MetadataValue& valu
         [&]<class T>(const T& held) {
             if constexpr (std::is_same_v<T, std::vector<std::string>>)
                 writer.set_strings(key, held);
-            else if constexpr (std::is_same_v<T, std::vector<int32_t>>)
+            else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+                const auto flags = std::make_unique<bool[]>(held.size());
+                std::ranges::copy(held, flags.get());
+                writer.set_array<bool>(key, std::span<const bool>(flags.get(), held.size()));
+            } else if constexpr (std::is_same_v<T, std::vector<int32_t>>)
                 writer.set_array(key, std::span<const int32_t>(held));
             else
                 writer.set(key, held);

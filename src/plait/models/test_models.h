@@ -16,8 +16,8 @@
 // Small model files made in memory, to be spoiled one piece at a time. For this room's tests.
 namespace plait::models::test {
 
-using MetadataValue =
-    std::variant<int64_t, float, bool, std::string, std::vector<std::string>, std::vector<int32_t>>;
+using MetadataValue = std::variant<int64_t, float, bool, std::string, std::vector<std::string>,
+                                   std::vector<int32_t>, std::vector<bool>>;
 
 struct RecipeTensor {
     std::string name;

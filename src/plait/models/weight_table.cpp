@@ -90,8 +90,8 @@ void WeightTable::warn_of_surplus() const {
                             fmt::join(names, ", "), more));
 }
 
-std::vector<ir::WeightSpec> WeightTable::finish() && {
-    warn_of_surplus();
+std::vector<ir::WeightSpec> WeightTable::finish(bool warn) && {
+    if (warn) warn_of_surplus();
     return std::move(weights_);
 }
 

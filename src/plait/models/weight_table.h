@@ -42,8 +42,9 @@ class WeightTable {
     // A tensor that the file must have although this model makes no use of it.
     void expect(const std::string& name, const ir::Shape& shape);
 
-    // The list, once everything is read; one warning (through the log) names tensors that nobody asked for.
-    std::vector<ir::WeightSpec> finish() &&;
+    // The list, once everything is read; one warning, if wanted, (through the log) names tensors that nobody
+    // asked for.
+    std::vector<ir::WeightSpec> finish(bool warn = true) &&;
 
   private:
     [[noreturn]] void refuse(std::string_view name, std::string_view problem) const;

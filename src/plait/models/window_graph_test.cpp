@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "plait/base/error.h"
 #include "plait/models/test_graphs.h"
 
 // Architectures whose layers look back differently far: Gemma 2 and 3, gpt-oss.
@@ -79,6 +80,27 @@ TEST(Gemma3Graph, HasFiveLocalLayersForAGlobalOne) {
         EXPECT_EQ(graph.value(node(graph, name + "attn").inputs[1]).name, name + "k");
         EXPECT_EQ(graph.value(node(graph, name + "attn").inputs[2]).name, name + "v");
     }
+}
+
+TEST(Gemma3Graph, FilesMaySayWhichLayersAreLocal) {
+    Recipe recipe = with_layers(test::gemma3_recipe(), 4);
+    recipe.metadata["gemma3.attention.sliding_window_pattern"] = int64_t{2};
+    recipe.metadata["gemma3.rope.freq_base_swa"] = 20000.0f;
+    const ir::Graph by_period = Loaded(recipe).graph();
+    EXPECT_EQ(attention(by_period, 0).window, 5);
+    EXPECT_EQ(attention(by_period, 1).window, 0);
+    EXPECT_EQ(attention(by_period, 3).window, 0);
+    EXPECT_EQ(angles(by_period, "local_rope_angles").base, 20000.0f);
+
+    recipe.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<bool>{false, true, true, false};
+    const ir::Graph by_layer = Loaded(recipe).graph();
+    EXPECT_EQ(attention(by_layer, 0).window, 0);
+    EXPECT_EQ(attention(by_layer, 1).window, 5);
+    EXPECT_EQ(attention(by_layer, 3).window, 0);
+
+    recipe.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<bool>{true};
+    EXPECT_THAT([&] { Loaded{recipe}; },
+                testing::ThrowsMessage<plait::Error>(testing::HasSubstr("a flag for each of 4 layers")));
 }
 
 TEST(Gemma3Graph, TurnsLocalAndGlobalPositionsAtTheirOwnRates) {

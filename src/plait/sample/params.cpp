@@ -16,8 +16,8 @@ void require(bool holds, const char* flag, const char* rule, double found) {
 }  // namespace
 
 void validate(const Params& params) {
-    require(params.repeat_penalty > 0 && params.repeat_penalty <= kMaxPenalty, "--repeat-penalty",
-            "above 0 and at most 1000000", params.repeat_penalty);
+    require(params.repeat_penalty >= kMinRepeatPenalty && params.repeat_penalty <= kMaxPenalty,
+            "--repeat-penalty", "from 0.000001 to 1000000", params.repeat_penalty);
     require(params.repeat_last_n >= -1 && params.repeat_last_n <= kMaxRepeatLastN, "--repeat-last-n",
             "-1 (the whole text) or from 0 to 1048576", params.repeat_last_n);
     require(std::abs(params.presence_penalty) <= kMaxPenalty, "--presence-penalty",

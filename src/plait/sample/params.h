@@ -24,6 +24,7 @@ struct Params {
 // The largest values accepted where an absurd one would cost memory or lose the logits in rounding.
 inline constexpr double kMaxTemperature = 1e6;
 inline constexpr double kMaxPenalty = 1e6;
+inline constexpr double kMinRepeatPenalty = 1e-6;  // a divisor
 inline constexpr int32_t kMaxRepeatLastN = 1 << 20;
 
 // Throws Error naming the flag, the rule and the value found. Thread-safe.

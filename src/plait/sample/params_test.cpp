@@ -34,7 +34,7 @@ TEST(Params, DefaultsAndOffValuesAreValid) {
 
 TEST(Params, RefusalsNameTheFlagTheRuleAndTheValue) {
     EXPECT_EQ(refusal({.top_p = -0.5}), "--top-p must be 0 or more (1 turns it off), got -0.5");
-    EXPECT_EQ(refusal({.repeat_penalty = 0}), "--repeat-penalty must be above 0 and at most 1000000, got 0");
+    EXPECT_EQ(refusal({.repeat_penalty = 0}), "--repeat-penalty must be from 0.000001 to 1000000, got 0");
     EXPECT_EQ(refusal({.min_p = 1.5}), "--min-p must be at most 1 (0 turns it off), got 1.5");
     EXPECT_EQ(refusal({.repeat_last_n = -2}),
               "--repeat-last-n must be -1 (the whole text) or from 0 to 1048576, got -2");

@@ -32,8 +32,9 @@ struct Halves {
 Halves halves(std::string_view merge, size_t number) {
     const size_t space = merge.find(' ');
     if (space == std::string_view::npos || space == 0 || space + 1 == merge.size())
-        throw Error(fmt::format("tokenizer: expected merge {} to be two halves around a space, found {}",
-                                number, quote(merge)));
+        throw Error(
+            fmt::format("tokenizer.ggml.merges: expected merge {} to be two halves around a space, found {}",
+                        number, quote(merge)));
     return {merge.substr(0, space), merge.substr(space + 1)};
 }
 
@@ -65,8 +66,8 @@ class Speller {
 
 Bpe::Bpe(const Vocabulary& vocabulary, std::span<const std::string_view> merges) : merges_(merges.size()) {
     if (merges.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
-        throw Error(
-            fmt::format("tokenizer: {} merges are more than ranks of 31 bits can number", merges.size()));
+        throw Error(fmt::format("tokenizer.ggml.merges: {} merges are more than ranks of 31 bits can number",
+                                merges.size()));
     for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
         const char character = static_cast<char>(byte);
         byte_ids_[byte] = vocabulary.find({&character, 1}).value_or(kNoToken);

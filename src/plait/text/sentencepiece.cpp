@@ -20,11 +20,12 @@ constexpr int32_t kNoToken = -1;
 
 void check_scores(std::span<const float> scores, int32_t tokens) {
     if (scores.size() != static_cast<size_t>(tokens))
-        throw Error(
-            fmt::format("tokenizer: expected {} scores, one per token, found {}", tokens, scores.size()));
+        throw Error(fmt::format("tokenizer.ggml.scores: expected {} numbers, one per token, found {}", tokens,
+                                scores.size()));
     const auto bad = std::ranges::find_if(scores, [](float score) { return std::isnan(score); });
     if (bad != scores.end())
-        throw Error(fmt::format("tokenizer: the score of token {} is not a number", bad - scores.begin()));
+        throw Error(fmt::format("tokenizer.ggml.scores: the score of token {} is not a number",
+                                bad - scores.begin()));
 }
 
 uint32_t character_bytes(std::string_view text) {

@@ -124,7 +124,7 @@ void expect_refused(const std::vector<Piece>& pieces, const char* sentence) {
 
 TEST(SentencePiece, RefusesWhatDoesNotFit) {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-    expect_refused({{"a"}, {"b", kNan}}, "tokenizer: the score of token 1 is not a number");
+    expect_refused({{"a"}, {"b", kNan}}, "tokenizer.ggml.scores: the score of token 1 is not a number");
     expect_refused({{"a"}, {"<0xZZ>", 0, TokenType::Byte}},
                    "expected a byte token to be written <0x00> to <0xFF>, found '<0xZZ>'");
     expect_refused({{"", 0, TokenType::Byte}}, "found ''");
@@ -133,8 +133,9 @@ TEST(SentencePiece, RefusesWhatDoesNotFit) {
     const std::vector<Piece> pieces = {{"a"}, {"b"}};
     VocabSpec spec = spec_of(pieces);
     spec.scores.clear();
-    EXPECT_THAT([&] { Model{spec}; },
-                ThrowsMessage<Error>(HasSubstr("expected 2 scores, one per token, found 0")));
+    EXPECT_THAT(
+        [&] { Model{spec}; },
+        ThrowsMessage<Error>(HasSubstr("tokenizer.ggml.scores: expected 2 numbers, one per token, found 0")));
 }
 
 TEST(SentencePiece, InfiniteScoresAreScores) {

@@ -13,7 +13,7 @@ TEST(StopTokens, NamedOnesAndKnownTexts) {
     const Vocabulary vocabulary(VocabSpec{
         .tokens = {"a", "</s>", "<|im_end|>", "<|im_start|>", "<|eot_id|>", "b", "c"},
         .token_types = {1, 1, 3, 3, 4, 1, 1},
-        .ids = {.bos = 3, .eos = 6, .eot = 2, .eom = 5, .padding = 0},
+        .ids = {.bos = 3, .eos = 6, .eot = 2, .eom = 5},
     });
     EXPECT_THAT(stop_tokens(vocabulary), ElementsAre(1, 2, 4, 5, 6));
 }

@@ -34,7 +34,8 @@ const Algorithm& find_algorithm(std::string_view model) {
     std::string known;
     for (const Algorithm& algorithm : kAlgorithms)
         known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", algorithm.model, algorithm.description);
-    throw Error(fmt::format("tokenizer model {} is unknown; known: {}", quote(model), known));
+    throw Error(
+        fmt::format("tokenizer.ggml.model: tokenizer model {} is unknown; known: {}", quote(model), known));
 }
 
 bool is_sentencepiece(const VocabSpec& spec) {
@@ -51,6 +52,8 @@ bool models_begin_with_bos(const VocabSpec& spec) {
 
 std::variant<ByteLevel, SentencePiece> make_model(const VocabSpec& spec, const Vocabulary& vocabulary) {
     if (is_sentencepiece(spec)) return SentencePiece(vocabulary, spec.scores, wants_space_prefix(spec));
+    if (spec.merges.empty())
+        throw Error("tokenizer.ggml.merges: expected the merges of byte-level BPE, found none");
     if (spec.pre.empty())
         log_warning(
             "the file does not name its pre-tokenizer, so the default one is used; if text comes out poor, "

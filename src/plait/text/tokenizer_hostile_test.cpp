@@ -106,7 +106,8 @@ TEST(HostileVocabulary, ManySpecialTokensWithOneBeginning) {
     const Tokenizer tokenizer(VocabSpec{.model = "gpt2",
                                         .pre = "gpt-2",
                                         .tokens = {tokens.begin(), tokens.end()},
-                                        .token_types = std::vector<int32_t>(tokens.size(), 3)});
+                                        .token_types = std::vector<int32_t>(tokens.size(), 3),
+                                        .merges = {"a b"}});
     std::vector<int32_t> ids;
     EXPECT_LT(seconds_on_small_stack([&] {
                   ids = tokenizer.encode(repeated("<|reserved_special_token_"), {.parse_special = true});

@@ -162,10 +162,17 @@ TEST(Tokenizer, UnknownAlgorithmsAndPreTokenizers) {
     VocabSpec spec = small().spec("gpt-2");
     spec.model = "test";
     EXPECT_THAT([&] { Tokenizer{spec}; },
-                ThrowsMessage<Error>("tokenizer model 'test' is unknown; known: gpt2 (byte-level BPE), "
-                                     "llama (SentencePiece BPE)"));
+                ThrowsMessage<Error>(
+                    "tokenizer.ggml.model: tokenizer model 'test' is unknown; known: gpt2 (byte-level BPE), "
+                    "llama (SentencePiece BPE)"));
     EXPECT_THAT([] { Tokenizer{small().spec("nonesuch")}; },
                 ThrowsMessage<Error>(HasSubstr("pre-tokenizer 'nonesuch' is unknown")));
+}
+
+TEST(Tokenizer, ByteLevelVocabulariesWithoutMergesAreRefused) {
+    VocabSpec spec = small().spec("gpt-2");
+    spec.merges.clear();
+    EXPECT_THAT([&] { Tokenizer{spec}; }, ThrowsMessage<Error>(HasSubstr("tokenizer.ggml.merges: expected")));
 }
 
 TEST(Tokenizer, APreTokenizerIsReplacedOnlyWhereThereIsOne) {

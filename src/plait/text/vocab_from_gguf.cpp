@@ -27,8 +27,7 @@ SpecialIds special_ids(const gguf::Metadata& metadata) {
             .eos = id("tokenizer.ggml.eos_token_id"),
             .eot = id("tokenizer.ggml.eot_token_id"),
             .eom = id("tokenizer.ggml.eom_token_id"),
-            .unknown = id("tokenizer.ggml.unknown_token_id"),
-            .padding = id("tokenizer.ggml.padding_token_id")};
+            .unknown = id("tokenizer.ggml.unknown_token_id")};
 }
 
 // Phi-3's files say nothing of it. Later models of that architecture have other tokenizers.

@@ -68,7 +68,6 @@ TEST(VocabFromGguf, ReadsEveryKey) {
     EXPECT_EQ(spec.ids.eot, 2);
     EXPECT_EQ(spec.ids.eom, 3);
     EXPECT_EQ(spec.ids.unknown, 4);
-    EXPECT_EQ(spec.ids.padding, 5);
     EXPECT_EQ(spec.add_bos, true);
     EXPECT_EQ(spec.add_eos, false);
     EXPECT_EQ(spec.add_space_prefix, true);

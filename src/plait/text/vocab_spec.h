@@ -24,7 +24,6 @@ struct SpecialIds {
     std::optional<int32_t> eot;  // end of turn
     std::optional<int32_t> eom;  // end of message (a turn that waits for a tool)
     std::optional<int32_t> unknown;
-    std::optional<int32_t> padding;
 };
 
 // A tokenizer as a model file states it, unchecked: Tokenizer's constructor checks it. The views belong to

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -16,32 +18,35 @@
 namespace plait::text {
 namespace {
 
+constexpr int32_t kFree = -1;
+
 void check_lengths(const VocabSpec& spec) {
     const size_t tokens = spec.tokens.size();
-    if (tokens == 0) throw Error("tokenizer: expected a list of tokens, found none");
+    if (tokens == 0) throw Error("tokenizer.ggml.tokens: expected a list of tokens, found none");
     if (tokens > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
-        throw Error(fmt::format("tokenizer: {} tokens are more than ids of 31 bits can name", tokens));
+        throw Error(
+            fmt::format("tokenizer.ggml.tokens: {} tokens are more than ids of 31 bits can name", tokens));
     if (!spec.token_types.empty() && spec.token_types.size() != tokens)
-        throw Error(fmt::format("tokenizer: expected {} token types, one per token, found {}", tokens,
-                                spec.token_types.size()));
+        throw Error(fmt::format("tokenizer.ggml.token_type: expected {} numbers, one per token, found {}",
+                                tokens, spec.token_types.size()));
     if (!spec.scores.empty() && spec.scores.size() != tokens)
-        throw Error(fmt::format("tokenizer: expected {} scores, one per token, found {}", tokens,
+        throw Error(fmt::format("tokenizer.ggml.scores: expected {} numbers, one per token, found {}", tokens,
                                 spec.scores.size()));
 }
 
 void check_special(std::optional<int32_t> id, std::string_view name, size_t tokens) {
     if (id && (*id < 0 || static_cast<size_t>(*id) >= tokens))
-        throw Error(fmt::format("tokenizer: the {} token is {}, but the vocabulary has {} tokens", name, *id,
-                                tokens));
+        throw Error(
+            fmt::format("tokenizer.ggml.{}_token_id: the token is {}, but the vocabulary has {} tokens", name,
+                        *id, tokens));
 }
 
 void check_specials(const SpecialIds& ids, size_t tokens) {
-    check_special(ids.bos, "begin (bos)", tokens);
-    check_special(ids.eos, "end (eos)", tokens);
-    check_special(ids.eot, "end-of-turn (eot)", tokens);
-    check_special(ids.eom, "end-of-message (eom)", tokens);
+    check_special(ids.bos, "bos", tokens);
+    check_special(ids.eos, "eos", tokens);
+    check_special(ids.eot, "eot", tokens);
+    check_special(ids.eom, "eom", tokens);
     check_special(ids.unknown, "unknown", tokens);
-    check_special(ids.padding, "padding", tokens);
 }
 
 TokenType stated_type(const VocabSpec& spec, size_t id, Spelling spelling) {
@@ -51,7 +56,8 @@ TokenType stated_type(const VocabSpec& spec, size_t id, Spelling spelling) {
     }
     const int32_t type = spec.token_types[id];
     if (type < static_cast<int32_t>(TokenType::Normal) || type > static_cast<int32_t>(TokenType::Byte))
-        throw Error(fmt::format("tokenizer: token {} has type {}, expected 1 to 6", id, type));
+        throw Error(
+            fmt::format("tokenizer.ggml.token_type: token {} has type {}, expected 1 to 6", id, type));
     return static_cast<TokenType>(type);
 }
 
@@ -80,7 +86,8 @@ bool append_from_sentencepiece(TokenType type, std::string_view token, std::stri
         const auto byte = spelled_byte(token);
         if (!byte)
             throw Error(fmt::format(
-                "tokenizer: expected a byte token to be written <0x00> to <0xFF>, found {}", quote(token)));
+                "tokenizer.ggml.tokens: expected a byte token to be written <0x00> to <0xFF>, found {}",
+                quote(token)));
         bytes += *byte;
         return false;
     }
@@ -131,9 +138,16 @@ void Vocabulary::store_tokens(const VocabSpec& spec, Spelling spelling) {
 }
 
 void Vocabulary::index_tokens() {
-    id_of_.reserve(types_.size());
+    slots_.assign(std::bit_ceil(types_.size() + types_.size() / 2 + 2), kFree);
     for (int32_t id = 0; id < size(); ++id)
-        if (is_text_[id] && !bytes(id).empty()) id_of_.insert_or_assign(bytes(id), id);
+        if (is_text_[id] && !bytes(id).empty()) slots_[slot_of(bytes(id))] = id;
+}
+
+size_t Vocabulary::slot_of(std::string_view bytes) const {
+    const size_t mask = slots_.size() - 1;
+    size_t slot = std::hash<std::string_view>()(bytes) & mask;
+    while (slots_[slot] != kFree && this->bytes(slots_[slot]) != bytes) slot = (slot + 1) & mask;
+    return slot;
 }
 
 void Vocabulary::check(int32_t id) const {
@@ -152,8 +166,8 @@ TokenType Vocabulary::type(int32_t id) const {
 }
 
 std::optional<int32_t> Vocabulary::find(std::string_view bytes) const {
-    const auto found = id_of_.find(bytes);
-    return found == id_of_.end() ? std::nullopt : std::optional(found->second);
+    const int32_t id = slots_[slot_of(bytes)];
+    return id == kFree ? std::nullopt : std::optional(id);
 }
 
 }  // namespace plait::text

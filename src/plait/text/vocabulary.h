@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "plait/text/vocab_spec.h"
@@ -45,6 +44,8 @@ class Vocabulary {
   private:
     void store_tokens(const VocabSpec& spec, Spelling spelling);
     void index_tokens();
+    // The slot of a token with these bytes, or the free one where it would go.
+    size_t slot_of(std::string_view bytes) const;
     void check(int32_t id) const;
 
     std::vector<TokenType> types_;
@@ -53,7 +54,7 @@ class Vocabulary {
     // moving one keeps views of it valid.
     std::vector<char> bytes_;
     std::vector<size_t> starts_;
-    std::unordered_map<std::string_view, int32_t> id_of_;
+    std::vector<int32_t> slots_;  // ids by their bytes' hash, by open addressing; -1: free
     SpecialIds ids_;
 };
 

@@ -68,18 +68,19 @@ void expect_refused(const std::function<void(VocabSpec&)>& spoil, const char* se
 TEST(Vocabulary, RefusesWhatDoesNotFit) {
     expect_refused([](VocabSpec& s) { s.tokens.clear(); }, "expected a list of tokens, found none");
     expect_refused([](VocabSpec& s) { s.token_types.pop_back(); },
-                   "expected 6 token types, one per token, found 5");
-    expect_refused([](VocabSpec& s) { s.scores = {1.0F}; }, "expected 6 scores, one per token, found 1");
+                   "tokenizer.ggml.token_type: expected 6 numbers, one per token, found 5");
+    expect_refused([](VocabSpec& s) { s.scores = {1.0F}; },
+                   "tokenizer.ggml.scores: expected 6 numbers, one per token, found 1");
     expect_refused([](VocabSpec& s) { s.token_types[1] = 0; }, "token 1 has type 0, expected 1 to 6");
     expect_refused([](VocabSpec& s) { s.token_types[1] = 7; }, "token 1 has type 7");
     expect_refused([](VocabSpec& s) { s.token_types[1] = -1; }, "token 1 has type -1");
     expect_refused([](VocabSpec& s) { s.ids.bos = 6; },
-                   "the begin (bos) token is 6, but the vocabulary has 6 tokens");
-    expect_refused([](VocabSpec& s) { s.ids.eos = -1; }, "the end (eos) token is -1");
-    expect_refused([](VocabSpec& s) { s.ids.eot = 1 << 30; }, "end-of-turn");
-    expect_refused([](VocabSpec& s) { s.ids.eom = 7; }, "end-of-message");
-    expect_refused([](VocabSpec& s) { s.ids.unknown = 7; }, "the unknown token is 7");
-    expect_refused([](VocabSpec& s) { s.ids.padding = 7; }, "the padding token is 7");
+                   "tokenizer.ggml.bos_token_id: the token is 6, but the vocabulary has 6 tokens");
+    expect_refused([](VocabSpec& s) { s.ids.eos = -1; }, "tokenizer.ggml.eos_token_id: the token is -1");
+    expect_refused([](VocabSpec& s) { s.ids.eot = 1 << 30; }, "tokenizer.ggml.eot_token_id");
+    expect_refused([](VocabSpec& s) { s.ids.eom = 7; }, "tokenizer.ggml.eom_token_id");
+    expect_refused([](VocabSpec& s) { s.ids.unknown = 7; },
+                   "tokenizer.ggml.unknown_token_id: the token is 7");
 }
 
 TEST(Vocabulary, SentencePieceSpelling) {

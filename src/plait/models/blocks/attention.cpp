@@ -145,13 +145,6 @@ ir::StateGroupSpec kv_cache(int64_t layers, const AttentionShape& shape, const M
     return kv_caches(windows, shape, options).front();
 }
 
-std::vector<int64_t> periodic_windows(int64_t layers, int64_t window, int64_t period) {
-    std::vector<int64_t> windows;
-    for (int64_t layer = 0; layer < layers; ++layer)
-        windows.push_back(layer % period == period - 1 ? 0 : window);
-    return windows;
-}
-
 std::vector<ir::StateGroupSpec> kv_caches(std::span<const int64_t> windows, const AttentionShape& shape,
                                           const ModelOptions& options) {
     std::vector<ir::StateGroupSpec> groups;

@@ -76,8 +76,6 @@ ir::ValueId attend(Builder& builder, const AttentionSpec& spec, const QueryKeyVa
 
 // The one state group of models whose layers all keep the whole sequence: keys and values, layer by layer.
 ir::StateGroupSpec kv_cache(int64_t layers, const AttentionShape& shape, const ModelOptions& options);
-// Every period-th layer looks at the whole sequence (0), those before it at a window.
-std::vector<int64_t> periodic_windows(int64_t layers, int64_t window, int64_t period);
 // Keys and values of layers that look back differently far: layers of equal windows (0: the whole sequence)
 // share a group.
 std::vector<ir::StateGroupSpec> kv_caches(std::span<const int64_t> windows, const AttentionShape& shape,
