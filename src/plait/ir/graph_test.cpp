@@ -130,6 +130,8 @@ TEST(OpList, KnowsViewsHostActionsAndLinearOperands) {
     EXPECT_FALSE(op_is_view(Op(Slice{})));
     EXPECT_TRUE(op_is_host_action(Op(Tap{})));
     EXPECT_FALSE(op_is_host_action(Op(MergeHeads{})));
+    EXPECT_TRUE(op_is_host_action(Op(Exchange{})));
+    EXPECT_FALSE(op_is_view(Op(Exchange{})));
     EXPECT_EQ(op_linear_in(Op(GatherRows{})), 1u);
     EXPECT_EQ(op_linear_in(Op(RmsNorm{})), 0u);
     EXPECT_EQ(op_linear_in(Op(Add{})), 0u);

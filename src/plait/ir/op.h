@@ -78,7 +78,8 @@ struct Descriptor {
     StateWrites writes_state = StateWrites::none;
     // The output is the first input under another shape and shares its storage; reference is then nullptr.
     bool view = false;
-    // The op happens on the host, between two segments of a program; reference is then nullptr.
+    // The op happens on the host, between two segments of a program: the host may read the inputs and, unless
+    // the op is a view, fills the outputs. reference is then nullptr.
     bool host_action = false;
 };
 

@@ -13,6 +13,15 @@ bool needs_no_kernel(const ir::Node& node) {
     return ir::op_is_view(node.op) || ir::op_is_host_action(node.op);
 }
 
+// Where a node without a kernel goes: to its input's maker or, where it takes none, to the node before it. -1
+// for nodes that need a kernel, and where there is nobody to follow.
+int place_beside(const ir::Graph& graph, const ir::Node& node, std::span<const int> placed) {
+    if (!needs_no_kernel(node)) return -1;
+    if (node.inputs.empty()) return placed.empty() ? 0 : placed.back();
+    const ir::NodeId maker = graph.value(node.inputs[0]).producer;
+    return maker < 0 ? -1 : placed[static_cast<size_t>(maker)];
+}
+
 // Whether the device runs the node with its weights in any one of its layouts; the last reason otherwise.
 device::Support supports_in_some_layout(const ir::Graph& graph, const ir::Node& node,
                                         const device::DeviceDescription& device) {
@@ -41,9 +50,8 @@ int place_node(const ir::Graph& graph, const ir::Node& node,
 std::vector<int> place(const ir::Graph& graph, std::span<const device::DeviceDescription* const> devices) {
     std::vector<int> placed;
     for (const ir::Node& node : graph.nodes()) {
-        const ir::NodeId before = graph.value(node.inputs[0]).producer;
-        const bool follows = needs_no_kernel(node) && before >= 0;
-        placed.push_back(follows ? placed[static_cast<size_t>(before)] : place_node(graph, node, devices));
+        const int beside = place_beside(graph, node, placed);
+        placed.push_back(beside >= 0 ? beside : place_node(graph, node, devices));
     }
     return placed;
 }

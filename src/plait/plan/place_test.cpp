@@ -57,6 +57,17 @@ TEST(Place, ViewsAndTapsFollowTheirInput) {
     EXPECT_THAT(placed(chain(), {accelerator(), everything()}), ElementsAre(1, 0, 0, 0, 0, 1));
 }
 
+TEST(Place, WhatTakesNothingFollowsTheNodeBeforeIt) {
+    ir::Graph graph({4, 1, 1}, {});
+    const ir::TensorDesc received{DType::F32, {4, 64}, ir::Rows::tokens};
+    auto x = graph.add(ir::Exchange{.received = {received}}, "first", {})[0];
+    x = graph.add(ir::Matmul{}, "product", {x, graph.weight(0, {"w", {DType::Q4_0, {64, 64}}})})[0];
+    graph.add(ir::Exchange{.received = {received}}, "second", {});
+    EXPECT_THAT(placed(graph, {everything(), accelerator()}), ElementsAre(0, 0, 0));
+    graph.add(ir::Activate{}, "bend", {x});
+    EXPECT_THAT(placed(graph, {accelerator(), everything()}), ElementsAre(0, 0, 0, 1));
+}
+
 TEST(Place, SaysWhyNobodyCan) {
     try {
         placed(chain(), {accelerator(), device_with("none", {device::kRowLayout}, {})});

@@ -13,7 +13,7 @@ ir::ValueId source_of(const ir::Graph& graph, ir::ValueId id) {
     const ir::Value& value = graph.value(id);
     if (value.producer < 0) return id;
     const ir::Node& node = graph.nodes()[static_cast<size_t>(value.producer)];
-    if (ir::op_is_view(node.op) || ir::op_is_host_action(node.op)) return node.inputs[0];
+    if (ir::op_is_view(node.op)) return node.inputs[0];
     if (value.kind != ir::ValueKind::state) return id;
     for (ir::ValueId input : node.inputs) {
         const ir::Value& former = graph.value(input);

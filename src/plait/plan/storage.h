@@ -47,7 +47,7 @@ class ValueHomes {
 };
 
 // One unit of work as memory planning sees it: storage numbers it reads and writes. A host action ends a
-// segment: it reads, and nothing overlaps it.
+// segment: what the host reads and fills there, while nothing else runs.
 struct WorkStep {
     std::vector<int32_t> reads;
     std::vector<int32_t> writes;

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 
 struct Attending {
     ir::Graph graph{{4, 1, 1}, {{16, 2}}};
-    ValueId x, heads, merged, tapped, keys, written;
+    ValueId x, heads, merged, tapped, received, keys, written;
 
     Attending() {
         const ValueId table = graph.weight(0, {"table", {DType::F32, {8, 32}}});
@@ -30,6 +30,8 @@ struct Attending {
         written = graph.add(ir::KvWrite{}, "written", {heads, copied})[0];
         merged = graph.add(ir::MergeHeads{}, "merged", {heads})[0];
         tapped = graph.add(ir::Tap{}, "tapped", {merged})[0];
+        const ir::Exchange exchange{.received = {graph.value(tapped).desc}};
+        received = graph.add(exchange, "received", {tapped})[0];
     }
 };
 
@@ -51,10 +53,18 @@ TEST(ValueStorages, VersionsOfStateShareIt) {
     EXPECT_NE(of(a.written), of(a.x));
 }
 
+TEST(ValueStorages, WhatTheHostFillsHasStorageOfItsOwn) {
+    const Attending a;
+    const ValueStorages storages = value_storages(a.graph);
+    const auto of = [&](ValueId id) { return storages.of_value[static_cast<size_t>(id)]; };
+    EXPECT_NE(of(a.received), of(a.x));
+    EXPECT_EQ(storages.root[static_cast<size_t>(of(a.received))], a.received);
+}
+
 TEST(ValueStorages, EveryStorageHasOneRoot) {
     const Attending a;
     const ValueStorages storages = value_storages(a.graph);
-    EXPECT_EQ(storages.root.size(), 4u) << "table, tokens, x, keys";
+    EXPECT_EQ(storages.root.size(), 5u) << "table, tokens, x, keys, received";
     for (size_t s = 0; s < storages.root.size(); ++s)
         EXPECT_EQ(storages.of_value[static_cast<size_t>(storages.root[s])], static_cast<int32_t>(s));
 }
@@ -109,6 +119,15 @@ TEST(PlanScratch, AChainNeedsTwoPlaces) {
     EXPECT_EQ(plan.bytes, 256);
 }
 
+// 0 is shown and read once more, 1 and 2 are filled by the host: all three are there at the same time.
+TEST(PlanScratch, WhatTheHostFillsIsBesideWhatItIsShown) {
+    const std::vector<WorkStep> steps{{{}, {0}}, {{0}, {1, 2}, true}, {{0, 1}, {3}}};
+    const ScratchPlan plan =
+        plan_scratch(steps, intervals(steps), std::vector<int64_t>{128, 128, 128, 128}, 64);
+    EXPECT_EQ(plan.bytes, 384);
+    EXPECT_EQ(plan.offset[3], plan.offset[2]) << "nobody reads 2";
+}
+
 TEST(PlanScratch, ValuesOfNoBytesTakeNone) {
     const std::vector<WorkStep> steps{{{}, {0, 1}}};
     const ScratchPlan plan = plan_scratch(steps, intervals(steps), std::vector<int64_t>{0, 0}, 64);
@@ -135,7 +154,7 @@ RandomPlan random_plan(uint64_t seed) {
         WorkStep& step = plan.steps.emplace_back();
         step.host_action = below(10) == 0;
         for (size_t r = below(4); r > 0; --r) step.reads.push_back(static_cast<int32_t>(below(storages)));
-        for (size_t w = step.host_action ? 0 : 1 + below(2); w > 0; --w)
+        for (size_t w = step.host_action ? below(3) : 1 + below(2); w > 0; --w)
             step.writes.push_back(static_cast<int32_t>(below(storages)));
     }
     return plan;

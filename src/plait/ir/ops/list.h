@@ -5,6 +5,7 @@
 #include "plait/ir/ops/attention.h"
 #include "plait/ir/ops/elementwise.h"
 #include "plait/ir/ops/embed.h"
+#include "plait/ir/ops/exchange.h"
 #include "plait/ir/ops/experts.h"
 #include "plait/ir/ops/matmul.h"
 #include "plait/ir/ops/norm.h"
@@ -18,7 +19,7 @@ namespace plait::ir {
 using Op =
     std::variant<Embed, RmsNorm, LayerNorm, Matmul, MatmulExperts, Add, Scale, Clamp, SoftCap, Activate,
                  GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads, Slice, GatherRows, RopeAngles, Rope,
-                 CopyPages, KvWrite, Attention, TopKExperts, AddExpertBias, WeightedSum, Tap>;
+                 CopyPages, KvWrite, Attention, TopKExperts, AddExpertBias, WeightedSum, Tap, Exchange>;
 
 using OpId = size_t;
 inline constexpr size_t kOpCount = std::variant_size_v<Op>;
