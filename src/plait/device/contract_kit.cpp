@@ -61,11 +61,14 @@ class Interpreter {
     }
 
     void run_node(const ir::Node& node) {
-        if (ir::op_is_host_action(node.op)) expected_.shown.push_back(copy_of(node.inputs[0]));
+        if (ir::op_is_host_action(node.op)) {
+            for (ir::ValueId input : node.inputs) expected_.shown.push_back(copy_of(input));
+        }
         if (ir::op_is_view(node.op)) {
             data(node.outputs[0]) = data(node.inputs[0]);
             return;
         }
+        if (ir::op_is_host_action(node.op)) return receive(node);
         const size_t written = ir::first_written(ir::op_writes_state(node.op), node.inputs.size());
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             const bool is_state = written < node.inputs.size();
@@ -76,6 +79,14 @@ class Interpreter {
         for (ir::ValueId id : node.inputs) inputs.push_back(operand(id));
         for (ir::ValueId id : node.outputs) outputs.push_back(operand(id));
         ir::op_reference(node.op, {inputs, outputs, &step_});
+    }
+
+    void receive(const ir::Node& node) {
+        for (ir::ValueId output : node.outputs) {
+            TestTensor& tensor = material_.received[received_++];
+            ENSURE(tensor.desc == graph_.value(output).desc, "what is received is as the graph says");
+            data(output) = tensor.bytes.data();
+        }
     }
 
     std::byte* memory_for(const TensorDesc& desc) {
@@ -89,6 +100,7 @@ class Interpreter {
     std::vector<std::byte*> data_;
     std::vector<std::unique_ptr<TestTensor>> memory_;
     Expected expected_;
+    size_t received_ = 0;  // of material_.received
 };
 
 double tensor_error(const TestTensor& expected, const TestTensor& actual, int64_t rows) {

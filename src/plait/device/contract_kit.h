@@ -35,10 +35,11 @@ Bytes read_now(Stream& stream, const Region& from);
 
 // What a program reads beside its graph.
 struct Material {
-    std::vector<TestTensor> weights;  // by weight index
-    std::vector<int> layouts;         // by weight index: which buffer type of the device
-    std::vector<TestTensor> state;    // by state index
-    std::vector<int32_t> block;       // the step's data
+    std::vector<TestTensor> weights;   // by weight index
+    std::vector<int> layouts;          // by weight index: which buffer type of the device
+    std::vector<TestTensor> state;     // by state index
+    std::vector<int32_t> block;        // the step's data
+    std::vector<TestTensor> received;  // what the host fills in, host action after host action
 };
 
 // Weights and state on a device.
@@ -86,7 +87,7 @@ class Slot {
 struct Expected {
     std::vector<TestTensor> outputs;  // poisoned past the actual rows
     std::vector<TestTensor> state;
-    std::vector<TestTensor> shown;  // at each host action, in order
+    std::vector<TestTensor> shown;  // host action after host action, in order of their inputs
 };
 // Runs a graph by its ops' reference kernels, every value in memory of its own.
 Expected run_by_reference(const ir::Graph& graph, const Material& material);

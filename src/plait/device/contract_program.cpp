@@ -138,7 +138,7 @@ TEST_P(DeviceContract, ShowsTheValueOfAHostAction) {
     Running running(device(), stream(), small_step());
     running.slot.run_segment(stream(), 0, running.stop);
     TestTensor shown = running.expected.shown[0];
-    shown.bytes = read_now(stream(), running.slot.bound().shown(0));
+    shown.bytes = read_now(stream(), running.slot.bound().shown(0, 0));
     // Rows past the count hold anything: only the others are compared.
     const auto used = static_cast<size_t>(*running.step().token_count * shown.desc.slice_bytes());
     std::fill(shown.bytes.begin() + static_cast<int64_t>(used), shown.bytes.end(), ir::test::kPoison);

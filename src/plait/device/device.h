@@ -172,8 +172,12 @@ class BoundProgram {
     virtual const Program& program() const = 0;
     // Host work before a step, from the step's data as the host has it. Allocates nothing.
     virtual void prepare(const ir::StepView& step) = 0;
-    // Where the value shown by the host action behind a segment lies.
-    virtual Region shown(int segment) const = 0;
+    // Where an input of the host action behind a segment lies. The host may read it once the segment has run,
+    // until the next one is queued.
+    virtual Region shown(int segment, int input) const = 0;
+    // Where the host writes an output of it, before the next segment is queued. A host action that is a view
+    // receives nothing.
+    virtual Region received(int segment, int output) const = 0;
 };
 
 }  // namespace plait::device

@@ -180,7 +180,7 @@ void Engine::run(size_t capacity, Slot& slot) {
 void Engine::show(size_t capacity, Slot& slot, int segment) {
     device::BoundProgram& program = slot.program(capacity);
     const ir::Node& node = *program.program().host_action(segment);
-    device::Region region = program.shown(segment);
+    device::Region region = program.shown(segment, 0);
     const int64_t rows = *slot.view(capacity).token_count;
     region.row_bytes = region.row_bytes / prepared_.ladder[capacity].tokens * rows;
     const auto values = std::span(shown_).first(static_cast<size_t>(region.bytes()) / sizeof(float));

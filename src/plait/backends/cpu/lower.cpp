@@ -55,7 +55,7 @@ class Lowering {
     }
 
     void lower_node(const ir::Node& node) {
-        // What is shown to the host is a view as well.
+        // A tap is a view as well.
         if (ir::op_is_host_action(node.op)) return lower_host_action(node);
         if (ir::op_is_view(node.op)) return;
         const Kernel& kernel = choose_kernel(node);
@@ -79,8 +79,17 @@ class Lowering {
     void lower_host_action(const ir::Node& node) {
         Draft draft;
         draft.host_action = &node;
-        draft.work = {{storage_of(node.inputs[0])}, {}, true};
-        draft.step.inputs = {place_of(node.inputs[0])};
+        draft.work.host_action = true;
+        for (ir::ValueId id : node.inputs) {
+            draft.step.inputs.push_back(place_of(id));
+            draft.work.reads.push_back(storage_of(id));
+        }
+        if (!ir::op_is_view(node.op)) {
+            for (ir::ValueId id : node.outputs) {
+                draft.step.outputs.push_back(place_of(id));
+                draft.work.writes.push_back(storage_of(id));
+            }
+        }
         drafts_.push_back(std::move(draft));
     }
 
@@ -101,7 +110,8 @@ class Lowering {
             return std::ranges::count(draft.work.writes, storage) > 0;
         };
         const auto maker = std::ranges::find_if(drafts_, makes_it);
-        if (maker == drafts_.end() || maker->step.kernel->stretch == nullptr) return false;
+        if (maker == drafts_.end() || maker->host_action != nullptr) return false;
+        if (maker->step.kernel->stretch == nullptr) return false;
         std::vector<ir::TensorDesc> inputs;
         for (const Place& place : maker->step.inputs) inputs.push_back(place.desc);
         const int64_t stretch = maker->step.kernel->stretch(inputs, maker->step.outputs[0].desc);
@@ -158,7 +168,8 @@ class Lowering {
             Segment& segment = lowered.segments.back();
             if (draft.host_action != nullptr) {
                 segment.host_action = draft.host_action;
-                segment.shown = draft.step.inputs[0];
+                segment.shown = std::move(draft.step.inputs);
+                segment.received = std::move(draft.step.outputs);
                 lowered.segments.emplace_back();
                 continue;
             }

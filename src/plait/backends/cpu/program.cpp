@@ -31,7 +31,7 @@ class Binder {
             region.buffer = bindings_.scratch;
             region.offset = place.offset;
         } else {
-            ENSURE(place.home == Home::output, "the host is shown activations");
+            ENSURE(place.home == Home::output, "the host sees activations only");
             region.buffer = bindings_.outputs;
             region.tensor = place.index;
         }
@@ -121,7 +121,8 @@ CpuBoundProgram::CpuBoundProgram(const CpuProgram& program, const device::Bindin
             bound.steps.push_back(std::make_unique<BoundStep>());
             bind_step(*bound.steps.back(), step, binder, bindings, program.simd(), step_);
         }
-        if (segment.host_action != nullptr) bound.shown = binder.region(segment.shown);
+        for (const Place& place : segment.shown) bound.shown.push_back(binder.region(place));
+        for (const Place& place : segment.received) bound.received.push_back(binder.region(place));
     }
 }
 

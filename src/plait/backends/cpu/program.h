@@ -27,11 +27,12 @@ struct Step {
     bool barrier_before = false;  // something it needs was made since the last barrier
 };
 
-// Steps between two host actions; `shown` is what the host action behind it looks at.
+// Steps between two host actions; `shown` and `received` are the operands of the host action behind it.
 struct Segment {
     std::vector<Step> steps;
     const ir::Node* host_action = nullptr;
-    Place shown;
+    std::vector<Place> shown;
+    std::vector<Place> received;
 };
 
 class CpuProgram : public device::Program {
@@ -85,7 +86,12 @@ class CpuBoundProgram : public device::BoundProgram {
 
     const device::Program& program() const override { return program_; }
     void prepare(const ir::StepView&) override {}
-    device::Region shown(int segment) const override { return segments_[static_cast<size_t>(segment)].shown; }
+    device::Region shown(int segment, int input) const override {
+        return segments_[static_cast<size_t>(segment)].shown.at(static_cast<size_t>(input));
+    }
+    device::Region received(int segment, int output) const override {
+        return segments_[static_cast<size_t>(segment)].received.at(static_cast<size_t>(output));
+    }
 
     std::span<const std::unique_ptr<BoundStep>> steps(int segment) const {
         return segments_[static_cast<size_t>(segment)].steps;
@@ -95,7 +101,8 @@ class CpuBoundProgram : public device::BoundProgram {
   private:
     struct BoundSegment {
         std::vector<std::unique_ptr<BoundStep>> steps;
-        device::Region shown;
+        std::vector<device::Region> shown;
+        std::vector<device::Region> received;
     };
 
     const CpuProgram& program_;

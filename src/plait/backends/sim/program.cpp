@@ -24,8 +24,7 @@ class Lowering {
         std::vector<Segment> segments(1);
         for (const ir::Node& node : graph_.nodes()) {
             if (ir::op_is_host_action(node.op)) {
-                segments.back().host_action = &node;
-                segments.back().shown = place_of(node.inputs[0]);
+                add_host_action(segments.back(), node);
                 segments.emplace_back();
             } else if (!ir::op_is_view(node.op)) {
                 segments.back().steps.push_back(step_of(node));
@@ -53,6 +52,13 @@ class Lowering {
             bytes.push_back(in_scratch ? graph_.value(root).desc.bytes() : kNotScratch);
         }
         scratch_ = plan::plan_scratch(work, intervals, bytes, kAlignment);
+    }
+
+    void add_host_action(Segment& segment, const ir::Node& node) const {
+        segment.host_action = &node;
+        for (ir::ValueId id : node.inputs) segment.shown.push_back(place_of(id));
+        if (ir::op_is_view(node.op)) return;
+        for (ir::ValueId id : node.outputs) segment.received.push_back(place_of(id));
     }
 
     Step step_of(const ir::Node& node) const {
@@ -161,7 +167,8 @@ SimBoundProgram::BoundSegment SimBoundProgram::bind_segment(const Segment& segme
                 bound.buffers.push_back(buffer);
         }
     }
-    if (segment.host_action != nullptr) bound.shown = region_of(segment.shown, bindings);
+    for (const Place& place : segment.shown) bound.shown.push_back(region_of(place, bindings));
+    for (const Place& place : segment.received) bound.received.push_back(region_of(place, bindings));
     return bound;
 }
 

@@ -18,11 +18,12 @@ struct Step {
     std::vector<Place> operands;  // inputs, then outputs
 };
 
-// Steps between two host actions; `shown` is what the host action behind it looks at.
+// Steps between two host actions; `shown` and `received` are the operands of the host action behind it.
 struct Segment {
     std::vector<Step> steps;
     const ir::Node* host_action = nullptr;
-    Place shown;
+    std::vector<Place> shown;
+    std::vector<Place> received;
 };
 
 // A graph in its own order, every node computed by its op's reference kernel.
@@ -54,7 +55,12 @@ class SimBoundProgram : public device::BoundProgram {
 
     const device::Program& program() const override { return program_; }
     void prepare(const ir::StepView&) override {}
-    device::Region shown(int segment) const override { return segments_[static_cast<size_t>(segment)].shown; }
+    device::Region shown(int segment, int input) const override {
+        return segments_[static_cast<size_t>(segment)].shown.at(static_cast<size_t>(input));
+    }
+    device::Region received(int segment, int output) const override {
+        return segments_[static_cast<size_t>(segment)].received.at(static_cast<size_t>(output));
+    }
 
     // Computes a segment, as Stream::run says, on the calling thread. Opens the memory it needs.
     void run(int segment, StopWord& stop) const;
@@ -69,7 +75,8 @@ class SimBoundProgram : public device::BoundProgram {
     struct BoundSegment {
         std::vector<BoundStep> steps;
         std::vector<SimBuffer*> buffers;  // all that the steps touch, each once
-        device::Region shown;
+        std::vector<device::Region> shown;
+        std::vector<device::Region> received;
     };
 
     BoundSegment bind_segment(const Segment& segment, const device::Bindings& bindings) const;
