@@ -97,6 +97,22 @@ TestTensor make_poisoned(const TensorDesc& desc) {
     return {desc, std::vector<std::byte>(static_cast<size_t>(desc.bytes()), kPoison)};
 }
 
+TestTensor part_of(const TestTensor& tensor, int axis, int64_t begin, int64_t count) {
+    const Shape& shape = tensor.desc.shape;
+    const bool innermost = axis + 1 == shape.rank();
+    ENSURE(begin >= 0 && count >= 0 && begin + count <= shape[axis], tensor.desc.text());
+    ENSURE(!innermost || dtype::info(tensor.desc.type).block_elements == 1, tensor.desc.text());
+    int64_t bytes = innermost ? dtype::row_bytes(tensor.desc.type, 1) : tensor.desc.row_bytes();
+    for (int inner = axis + 1; inner + 1 < shape.rank(); ++inner) bytes *= shape[inner];
+    TestTensor part{tensor.desc, {}};
+    part.desc.shape[axis] = count;
+    const int64_t stride = shape[axis] * bytes;
+    for (int64_t at = begin * bytes; at < static_cast<int64_t>(tensor.bytes.size()); at += stride)
+        part.bytes.insert(part.bytes.end(), tensor.bytes.begin() + at,
+                          tensor.bytes.begin() + at + count * bytes);
+    return part;
+}
+
 std::vector<float> values_of(const TestTensor& tensor) {
     const TensorDesc& desc = tensor.desc;
     const int64_t width = desc.shape.last();

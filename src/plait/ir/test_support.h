@@ -39,6 +39,9 @@ TestTensor make_ids(const TensorDesc& desc, std::span<const int32_t> ids);
 TestTensor make_poisoned(const TensorDesc& desc);
 inline constexpr std::byte kPoison{0xA5};
 
+// Indices [begin, begin + count) of one axis; of the innermost, unless the format has blocks.
+TestTensor part_of(const TestTensor& tensor, int axis, int64_t begin, int64_t count);
+
 // The values a tensor names, without padding.
 std::vector<float> values_of(const TestTensor& tensor);
 std::vector<int32_t> ids_of(const TestTensor& tensor);

@@ -99,5 +99,23 @@ TEST(NormalisedError, IsRelativeAndSeesNaN) {
     EXPECT_TRUE(std::isinf(normalised_error(std::vector<float>{3, NAN}, expected)));
 }
 
+TEST(PartOf, TakesIndicesOfAnyAxis) {
+    const TestTensor x = make_tensor({DType::F32, {2, 3, 4}}, 1);
+    const std::vector<float> values = values_of(x);
+    for (int axis = 0; axis < 3; ++axis) {
+        const TestTensor part = part_of(x, axis, 1, 1);
+        EXPECT_EQ(part.desc.shape[axis], 1);
+        std::vector<float> expected;
+        for (size_t i = 0; i < values.size(); ++i) {
+            const size_t index[] = {i / 12, i / 4 % 3, i % 4};
+            if (index[axis] == 1) expected.push_back(values[i]);
+        }
+        EXPECT_EQ(values_of(part), expected);
+    }
+    const TestTensor blocks = make_tensor({DType::Q8_0, {2, 3, 40}}, 2);
+    EXPECT_EQ(part_of(blocks, 1, 0, 3).bytes, blocks.bytes);
+    EXPECT_TRUE(part_of(blocks, 0, 2, 0).bytes.empty());
+}
+
 }  // namespace
 }  // namespace plait::ir::test
