@@ -263,6 +263,33 @@ void add_attention(Cases& cases) {
     }
 }
 
+struct AttentionPart {
+    int64_t q_heads;
+    int64_t kv_heads;
+    Attention op;
+};
+
+// A member's part of the heads: in groups that are cut, or have no reader.
+void add_attention_parts(Cases& cases) {
+    const AttentionPart parts[] = {{9, 2, {.first_query_head = 9, .first_kv_head = 1, .queries_per_kv = 7}},
+                                   {5, 2, {.first_query_head = 6, .first_kv_head = 2, .queries_per_kv = 3}},
+                                   {1, 1, {.first_query_head = 13, .first_kv_head = 4, .queries_per_kv = 3}},
+                                   {3, 4, {.first_query_head = 5, .first_kv_head = 0, .queries_per_kv = 4}}};
+    for (DType type : cache_types()) {
+        for (AttentionPart part : parts) {
+            part.op.scale = 0.2f;
+            const TensorDesc q = token_rows({kRows, part.q_heads, 40});
+            const TensorDesc k{type, {12, part.kv_heads, 3, 40}}, v{type, {12, part.kv_heads, 3, 24}};
+            for (const SequencesCase& sequences : sequence_cases()) {
+                cases.add(fmt::format("heads from {} on, K {}, {}", part.op.first_query_head, k.text(),
+                                      sequences.name),
+                          part.op, {cases.random(q), cases.random(k), cases.random(v)},
+                          std::make_shared<TestStep>(sequences_spec(sequences, 3)));
+            }
+        }
+    }
+}
+
 struct AttentionOptions {
     const char* name;
     Attention op;
@@ -270,14 +297,23 @@ struct AttentionOptions {
 };
 
 std::vector<AttentionOptions> attention_options() {
-    const Alibi alibi{.max_bias = 8.0f, .first_head = 1, .all_heads = 7};
+    const Alibi alibi{.max_bias = 8.0f, .all_heads = 12};
     return {{"window 1", {.scale = 0.4f, .window = 1}},
             {"window 4", {.scale = 0.4f, .window = 4}},
             {"window 6", {.scale = 0.4f, .window = 6}},
             {"soft cap", {.scale = 2.0f, .soft_cap = 1.5f}},
-            {"alibi", {.scale = 0.4f, .alibi = alibi}},
+            {"alibi", {.scale = 0.4f, .alibi = alibi, .first_query_head = 3, .first_kv_head = 1}},
             {"sinks", {.scale = 0.4f}, true},
-            {"everything", {.scale = 2.0f, .window = 5, .soft_cap = 1.5f, .alibi = alibi}, true}};
+            {"everything", {.scale = 2.0f, .window = 5, .soft_cap = 1.5f, .alibi = alibi}, true},
+            {"everything of uneven groups",
+             {.scale = 2.0f,
+              .window = 5,
+              .soft_cap = 1.5f,
+              .alibi = alibi,
+              .first_query_head = 6,
+              .first_kv_head = 1,
+              .queries_per_kv = 4},
+             true}};
 }
 
 void add_attention_options(Cases& cases) {
@@ -356,6 +392,7 @@ std::vector<OpCase> op_cases() {
     add_copy_pages(cases);
     add_kv_write(cases);
     add_attention(cases);
+    add_attention_parts(cases);
     add_attention_options(cases);
     add_experts(cases);
     return cases.take();

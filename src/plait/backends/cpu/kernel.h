@@ -46,10 +46,12 @@ struct Kernel {
     // Bytes one worker needs for the op on these operands; nullptr: none.
     int64_t (*workspace_bytes)(const ir::Op& op, std::span<const ir::TensorDesc> inputs) = nullptr;
     // For kernels whose item i writes exactly values [i * stretch, (i + 1) * stretch) of the output: the
-    // stretch. What the item wrote can then be quantised at once, where it is still in the cache, instead of
-    // in a step of its own. nullptr: items write otherwise.
-    int64_t (*stretch)(std::span<const ir::TensorDesc> inputs, const ir::TensorDesc& output) = nullptr;
+    // stretch, or kNoStretch for ops of which that is not true. What the item wrote can then be quantised at
+    // once, where it is still in the cache, instead of in a step of its own. nullptr: items write otherwise.
+    int64_t (*stretch)(const ir::Op& op, std::span<const ir::TensorDesc> inputs,
+                       const ir::TensorDesc& output) = nullptr;
 };
+inline constexpr int64_t kNoStretch = 0;
 
 // What the device was made for; decides which kernels its table has.
 struct KernelChoice {

@@ -114,8 +114,9 @@ class Lowering {
         if (maker->step.kernel->stretch == nullptr) return false;
         std::vector<ir::TensorDesc> inputs;
         for (const Place& place : maker->step.inputs) inputs.push_back(place.desc);
-        const int64_t stretch = maker->step.kernel->stretch(inputs, maker->step.outputs[0].desc);
-        if (stretch % kQuantisedBlock != 0) return false;
+        const int64_t stretch =
+            maker->step.kernel->stretch(*maker->step.op, inputs, maker->step.outputs[0].desc);
+        if (stretch == kNoStretch || stretch % kQuantisedBlock != 0) return false;
         maker->step.stretch = stretch;
         maker->twin_storage = twin;
         maker->work.writes.push_back(twin);

@@ -52,8 +52,25 @@ std::vector<TensorDesc> infer_kv_write(const KvWrite&, std::span<const TensorDes
     return {state};
 }
 
+// Every query head reads a key/value head that is there.
+void expect_groups(const Attention& op, const TensorDesc& q, const TensorDesc& k) {
+    const int64_t q_heads = q.shape[1], kv_heads = k.shape[1];
+    expect_shape(kv_heads > 0 && (op.queries_per_kv > 0 || q_heads % kv_heads == 0), kAttention,
+                 fmt::format("query heads that are a multiple of the {} key/value heads", kv_heads), q);
+    const int64_t size = op.queries_per_kv > 0 ? op.queries_per_kv : q_heads / kv_heads;
+    if (q_heads == 0) return;
+    const int64_t last_query_head = op.first_query_head + q_heads - 1;
+    const int64_t first = op.first_query_head / size, last = last_query_head / size;
+    expect_shape(op.first_kv_head <= first && last < op.first_kv_head + kv_heads, kAttention,
+                 fmt::format("K with key/value heads {} to {} of the model, which query heads {} to {} read, "
+                             "among its heads from {} on",
+                             first, last, op.first_query_head, last_query_head, op.first_kv_head),
+                 k);
+}
+
 std::vector<TensorDesc> infer_attention(const Attention& op, std::span<const TensorDesc> inputs) {
     ENSURE(op.window >= 0 && op.soft_cap >= 0.0f && op.alibi.max_bias >= 0.0f, "options of attention");
+    ENSURE(op.first_query_head >= 0 && op.first_kv_head >= 0 && op.queries_per_kv >= 0, "heads of attention");
     expect_input_count(kAttention, inputs, 3, 4);
     const TensorDesc& q = inputs[0];
     const TensorDesc& k = inputs[1];
@@ -66,12 +83,11 @@ std::vector<TensorDesc> infer_attention(const Attention& op, std::span<const Ten
                  fmt::format("K heads of {} features as q has", q.shape[2]), k);
     expect_shape(v.shape[0] == k.shape[0] && v.shape[1] == k.shape[1] && v.shape[2] == k.shape[2], kAttention,
                  fmt::format("V with pages, heads and page_tokens of K, {}", k.text()), v);
-    expect_shape(k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0, kAttention,
-                 fmt::format("query heads that are a multiple of the {} key/value heads", k.shape[1]), q);
+    expect_groups(op, q, k);
     if (op.alibi.max_bias > 0.0f) {
         expect_shape(
-            op.alibi.first_head + q.shape[1] <= op.alibi.all_heads, kAttention,
-            fmt::format("heads from {} on of the model's {}", op.alibi.first_head, op.alibi.all_heads), q);
+            op.first_query_head + q.shape[1] <= op.alibi.all_heads, kAttention,
+            fmt::format("heads from {} on of the model's {}", op.first_query_head, op.alibi.all_heads), q);
     }
     if (inputs.size() == 4) {
         expect_shape(inputs[3] == TensorDesc{DType::F32, {q.shape[1]}}, kAttention,
@@ -239,6 +255,7 @@ void attention(const Attention& op, const Call& call) {
     const StepView& step = *call.step;
     const StepGroup& group = step_group(call, op.group);
     const int64_t q_heads = q.desc.shape[1];
+    const HeadGroups groups = op.head_groups(q_heads, k.heads());
     for (size_t s = 0; s < static_cast<size_t>(*step.sequence_count); ++s) {
         for (int64_t t = step.token_begin[s]; t < step.token_begin[s + 1]; ++t) {
             const int64_t position = step.positions[static_cast<size_t>(t)];
@@ -246,8 +263,8 @@ void attention(const Attention& op, const Call& call) {
             for (int64_t h = 0; h < q_heads; ++h) {
                 const Query query{.q = q.as<float>() + (t * q_heads + h) * k.width(),
                                   .sink = sinks == nullptr ? nullptr : sinks + h,
-                                  .slope = op.alibi.slope(h),
-                                  .kv_head = h / (q_heads / k.heads()),
+                                  .slope = op.alibi.slope(op.first_query_head + h),
+                                  .kv_head = groups.kv_head(h),
                                   .position = position,
                                   .pages = group.pages_of(s)};
                 attend(op, query, k, v, call.outputs[0].as<float>() + (t * q_heads + h) * v.width());
@@ -260,11 +277,14 @@ void attention(const Attention& op, const Call& call) {
 
 float Alibi::slope(int64_t head) const {
     if (max_bias == 0.0f) return 0.0f;
-    const int64_t number = first_head + head;
     const auto even = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(all_heads)));
-    const double steps =
-        number < even ? static_cast<double>(number + 1) : static_cast<double>(number - even) + 0.5;
+    const double steps = head < even ? static_cast<double>(head + 1) : static_cast<double>(head - even) + 0.5;
     return static_cast<float>(std::exp2(-static_cast<double>(max_bias) * steps / static_cast<double>(even)));
+}
+
+HeadGroups Attention::head_groups(int64_t q_heads, int64_t kv_heads) const {
+    const int64_t size = std::max<int64_t>(1, queries_per_kv > 0 ? queries_per_kv : q_heads / kv_heads);
+    return {q_heads, size, first_query_head - first_kv_head * size};
 }
 
 const Descriptor<CopyPages>& CopyPages::descriptor() {

@@ -207,9 +207,6 @@ TEST(Alibi, FillsInBetweenOtherwise) {
     for (int64_t head = 0; head < 8; ++head) EXPECT_EQ(alibi.slope(head), std::exp2(-1.0f - head));
     for (int64_t head = 8; head < 12; ++head)
         EXPECT_FLOAT_EQ(alibi.slope(head), std::exp2(-0.5f - static_cast<float>(head - 8)));
-    const Alibi part{.max_bias = 8.0f, .first_head = 7, .all_heads = 12};
-    EXPECT_EQ(part.slope(0), alibi.slope(7));
-    EXPECT_EQ(part.slope(2), alibi.slope(9));
 }
 
 // Writes a sequence of ten tokens in two steps and attends from its last three, with its pages where
@@ -255,6 +252,60 @@ TEST_P(CacheTypes, AttentionInAWindowDoesNotDependOnPagesOrNeighbours) {
     EXPECT_NE(expected, attend_last_three(GetParam(), 1, {}));
     EXPECT_EQ(attend_last_three(GetParam(), 2, {}, op), expected);
     EXPECT_EQ(attend_last_three(GetParam(), 3, {{4, 1}, {0, 1}}, op), expected);
+}
+
+// A run of a model's query heads, and the key/value heads they read.
+struct Heads {
+    int64_t first_query, queries;
+    int64_t first_kv, kvs;
+};
+
+// 28 query heads on 4 key/value heads, dealt in several ways.
+TEST_P(CacheTypes, AttentionOfSomeHeadsIsThatPartOfTheWhole) {
+    Attention op{.scale = 2.0f, .window = 5, .soft_cap = 1.5f, .alibi = {.max_bias = 8.0f, .all_heads = 28}};
+    const std::vector<TestTensor> inputs{
+        make_tensor(heads_of(28, 40), 1), make_tensor(state_of(GetParam(), 4, 40), 2),
+        make_tensor(state_of(GetParam(), 4, 24), 3), make_tensor({DType::F32, {28}}, 4)};
+    const TestStep step(spec_of({{0, 4}, {11, 1}, {4, 2}}, 1, 5));
+    const TestTensor whole = run_reference(op, inputs, step)[0];
+    op.queries_per_kv = 7;
+    for (const Heads& heads : {Heads{0, 9, 0, 2}, Heads{9, 9, 1, 2}, Heads{18, 10, 2, 2}, Heads{27, 1, 3, 1},
+                               Heads{0, 28, 0, 4}, Heads{13, 2, 0, 4}, Heads{20, 1, 2, 2}}) {
+        op.first_query_head = heads.first_query;
+        op.first_kv_head = heads.first_kv;
+        const std::vector<TestTensor> part{part_of(inputs[0], 1, heads.first_query, heads.queries),
+                                           part_of(inputs[1], 1, heads.first_kv, heads.kvs),
+                                           part_of(inputs[2], 1, heads.first_kv, heads.kvs),
+                                           part_of(inputs[3], 0, heads.first_query, heads.queries)};
+        EXPECT_EQ(run_reference(op, part, step)[0].bytes,
+                  part_of(whole, 1, heads.first_query, heads.queries).bytes)
+            << heads.first_query;
+    }
+}
+
+TEST(HeadGroups, AreRunsOfNeighbours) {
+    const HeadGroups whole = Attention{}.head_groups(6, 2);
+    EXPECT_TRUE(whole.even(2));
+    EXPECT_EQ(whole.largest(), 3);
+    EXPECT_EQ(whole.begin(1), 3);
+    EXPECT_EQ(whole.count(1), 3);
+    const Attention op{.first_query_head = 9, .first_kv_head = 1, .queries_per_kv = 7};
+    const HeadGroups part = op.head_groups(9, 2);
+    EXPECT_FALSE(part.even(2));
+    EXPECT_EQ(part.largest(), 7);
+    EXPECT_EQ(part.begin(0), 0);
+    EXPECT_EQ(part.count(0), 5);
+    EXPECT_EQ(part.begin(1), 5);
+    EXPECT_EQ(part.count(1), 4);
+    for (int64_t head = 0; head < 9; ++head) EXPECT_EQ(part.kv_head(head), head < 5 ? 0 : 1);
+}
+
+TEST(HeadGroups, MayHaveNoReader) {
+    const Attention op{.first_query_head = 5, .queries_per_kv = 4};
+    const HeadGroups groups = op.head_groups(3, 4);
+    const int64_t counts[] = {0, 3, 0, 0};
+    for (int64_t head = 0; head < 4; ++head) EXPECT_EQ(groups.count(head), counts[head]);
+    EXPECT_EQ(Attention{}.head_groups(0, 2).count(1), 0);
 }
 
 TEST(Attention, GivesAllWeightToALargeSink) {
@@ -339,8 +390,8 @@ TEST(Attention, SaysWhatDoesNotFit) {
               "attention: expected sinks as F32 [6], found F32[5]");
     EXPECT_EQ(refusal(Attention{}, {q, k, k, {DType::F16, {6}}}),
               "attention: expected sinks as F32 [6], found F16[6]");
-    const Alibi alibi{.max_bias = 8.0f, .first_head = 3, .all_heads = 8};
-    EXPECT_EQ(refusal(Attention{.alibi = alibi}, {q, k, k}),
+    const Alibi alibi{.max_bias = 8.0f, .all_heads = 8};
+    EXPECT_EQ(refusal(Attention{.alibi = alibi, .first_query_head = 3, .first_kv_head = 1}, {q, k, k}),
               "attention: expected heads from 3 on of the model's 8, found F32[8, 6, 8]");
     EXPECT_EQ(refusal(Attention{}, {k, k, k}),
               "attention: expected q as F32 [tokens, q_heads, k_width], found F16[12, 2, 3, 8]");
@@ -352,6 +403,16 @@ TEST(Attention, SaysWhatDoesNotFit) {
     EXPECT_EQ(
         refusal(Attention{}, {heads_of(5, 8), k, k}),
         "attention: expected query heads that are a multiple of the 2 key/value heads, found F32[8, 5, 8]");
+    EXPECT_EQ(refusal(Attention{.queries_per_kv = 3}, {heads_of(5, 8), k, k}), "");
+    EXPECT_EQ(
+        refusal(Attention{.queries_per_kv = 2}, {heads_of(5, 8), k, k}),
+        "attention: expected K with key/value heads 0 to 2 of the model, which query heads 0 to 4 read, "
+        "among its heads from 0 on, found F16[12, 2, 3, 8]");
+    EXPECT_EQ(
+        refusal(Attention{.first_query_head = 9, .first_kv_head = 2, .queries_per_kv = 7},
+                {heads_of(9, 8), k, k}),
+        "attention: expected K with key/value heads 1 to 2 of the model, which query heads 9 to 17 read, "
+        "among its heads from 2 on, found F16[12, 2, 3, 8]");
 }
 
 }  // namespace

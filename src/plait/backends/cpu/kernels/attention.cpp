@@ -28,24 +28,30 @@ int64_t sequence_of(const ir::StepView& step, int64_t token) {
     return sequence;
 }
 
+ir::HeadGroups groups_of(const ir::Op& op, std::span<const ir::TensorDesc> inputs) {
+    return std::get<ir::Attention>(op).head_groups(inputs[0].shape[1], inputs[1].shape[1]);
+}
+
 // The running softmax of the query heads that share one key/value head.
 class Softmax {
   public:
-    Softmax(const KernelCall& call, int64_t token, int64_t head, std::byte* workspace)
+    Softmax(const KernelCall& call, const ir::HeadGroups& groups, int64_t token, int64_t head,
+            std::byte* workspace)
         : op_(call.as<ir::Attention>()),
           simd_(*call.simd),
           keys_{call.in(1)},
           values_{call.in(2)},
           head_(head),
-          group_(call.in(0).desc.shape[1] / keys_.heads()),
+          first_query_(groups.begin(head)),
+          group_(groups.count(head)),
           position_(call.step().positions[static_cast<size_t>(token)]),
           scores_(reinterpret_cast<float*>(workspace)),
           maxima_(scores_ + group_ * keys_.page_tokens()),
           sums_(maxima_ + group_) {
-        const int64_t first_row = (token * keys_.heads() + head) * group_;
+        const int64_t first_row = token * call.in(0).desc.shape[1] + first_query_;
         queries_ = call.in(0).as<float>() + first_row * keys_.width();
         out_ = call.out().as<float>() + first_row * values_.width();
-        start(call.operands.inputs.size() == 4 ? call.in(3).as<float>() + head * group_ : nullptr);
+        start(call.operands.inputs.size() == 4 ? call.in(3).as<float>() + first_query_ : nullptr);
         std::fill_n(out_, group_ * values_.width(), 0.0f);
     }
 
@@ -82,9 +88,9 @@ class Softmax {
         }
     }
 
-    static int64_t workspace_bytes(const ir::Op& /*op*/, std::span<const ir::TensorDesc> inputs) {
-        const int64_t group = inputs[0].shape[1] / inputs[1].shape[1];
-        return group * (inputs[1].shape[2] + 2) * static_cast<int64_t>(sizeof(float));
+    static int64_t workspace_bytes(const ir::Op& op, std::span<const ir::TensorDesc> inputs) {
+        return groups_of(op, inputs).largest() * (inputs[1].shape[2] + 2) *
+               static_cast<int64_t>(sizeof(float));
     }
 
   private:
@@ -105,7 +111,7 @@ class Softmax {
         if (op_.soft_cap > 0.0f) simd_.soft_cap(scores, scores, count, op_.soft_cap);
         if (op_.alibi.max_bias > 0.0f) {
             simd_.add_ramp(scores, count, static_cast<float>(position - position_),
-                           op_.alibi.slope(head_ * group_ + query));
+                           op_.alibi.slope(op_.first_query_head + first_query_ + query));
         }
     }
 
@@ -130,18 +136,21 @@ class Softmax {
     const Pool keys_;
     const Pool values_;
     const int64_t head_;
-    const int64_t group_;     // query heads per key/value head
-    const int64_t position_;  // of the token
-    float* const scores_;     // [group, page_tokens]
-    float* const maxima_;     // [group]
-    float* const sums_;       // [group]
-    const float* queries_;    // [group, key width]
-    float* out_;              // [group, value width]
+    const int64_t first_query_;  // of the query heads that share the key/value head
+    const int64_t group_;        // how many they are
+    const int64_t position_;     // of the token
+    float* const scores_;        // [group, page_tokens]
+    float* const maxima_;        // [group]
+    float* const sums_;          // [group]
+    const float* queries_;       // [group, key width]
+    float* out_;                 // [group, value width]
 };
 
 // An item writes the heads of one group.
-int64_t attention_stretch(std::span<const ir::TensorDesc> inputs, const ir::TensorDesc& output) {
-    return output.shape[1] / inputs[1].shape[1] * output.shape[2];
+int64_t attention_stretch(const ir::Op& op, std::span<const ir::TensorDesc> inputs,
+                          const ir::TensorDesc& output) {
+    const ir::HeadGroups groups = groups_of(op, inputs);
+    return groups.even(inputs[1].shape[1]) ? groups.largest() * output.shape[2] : kNoStretch;
 }
 
 int64_t attention_items(const KernelCall& call) {
@@ -154,10 +163,12 @@ void run_attention(const KernelCall& call, int64_t item, std::byte* workspace) {
     const int64_t token = item / heads;
     const ir::StepView& step = call.step();
     const auto& op = call.as<ir::Attention>();
+    const ir::HeadGroups groups = op.head_groups(call.in(0).desc.shape[1], heads);
+    if (groups.count(item % heads) == 0) return;
     const ir::StepGroup& group = step.groups[static_cast<size_t>(op.group)];
     const ir::SequencePages pages = group.pages_of(static_cast<size_t>(sequence_of(step, token)));
     const int64_t own = step.positions[static_cast<size_t>(token)];
-    Softmax softmax(call, token, item % heads, workspace);
+    Softmax softmax(call, groups, token, item % heads, workspace);
     int64_t position = op.first_position(own);
     while (position <= own) {
         const int64_t offset = position % page_tokens;

@@ -179,7 +179,8 @@ void run_weighted_sum(const KernelCall& call, int64_t item, std::byte* /*workspa
                                .width = width});
 }
 
-int64_t row_stretch(std::span<const ir::TensorDesc> /*inputs*/, const ir::TensorDesc& output) {
+int64_t row_stretch(const ir::Op& /*op*/, std::span<const ir::TensorDesc> /*inputs*/,
+                    const ir::TensorDesc& output) {
     return output.shape.last();
 }
 
