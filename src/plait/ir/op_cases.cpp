@@ -144,6 +144,23 @@ void add_rows(Cases& cases) {
         cases.add("5 from 0", Slice{0, 5}, {cases.random(x)}, simple_step(tokens));
         cases.add("18 from 19", Slice{19, 18}, {cases.random(x)}, simple_step(tokens));
     }
+    for (int32_t tokens : kTokenCounts) {
+        const auto step = simple_step(tokens);
+        const TensorDesc heads = token_rows({kRows, 3, 32});
+        for (const TensorDesc& desc :
+             {x, heads, TensorDesc{DType::F32, {1, 37}, Rows::outputs}, TensorDesc{DType::F32, {5, 37}}})
+            cases.add(desc.text(), Zeros{desc.shape, desc.rows}, {}, step);
+        for (const Pad& op : {Pad{0, 3}, Pad{27, 0}, Pad{5, 22}}) {
+            const std::string name = fmt::format("{} and {} around", op.before, op.after);
+            cases.add(fmt::format("{} {}", name, x.text()), op, {cases.random(x)}, step);
+            cases.add(fmt::format("{} {}", name, heads.text()), op, {cases.random(heads)}, step);
+        }
+        cases.add("one", Concat{}, {cases.random(x)}, step);
+        cases.add(
+            "three", Concat{},
+            {cases.random(x), cases.random(token_rows({kRows, 1})), cases.random(token_rows({kRows, 90}))},
+            step);
+    }
     for (const std::vector<int32_t>& rows : {std::vector<int32_t>{6}, {0, 6, 6}, {5, 4, 3, 2}}) {
         StepSpec spec = simple_spec(kRows, 7);
         spec.capacity.outputs = 4;

@@ -12,6 +12,9 @@ namespace {
 constexpr const char* kSplitHeads = "split_heads";
 constexpr const char* kMergeHeads = "merge_heads";
 constexpr const char* kSlice = "slice";
+constexpr const char* kZeros = "zeros";
+constexpr const char* kPad = "pad";
+constexpr const char* kConcat = "concat";
 constexpr const char* kGatherRows = "gather_rows";
 
 std::vector<TensorDesc> infer_split(const SplitHeads& op, std::span<const TensorDesc> inputs) {
@@ -42,6 +45,36 @@ std::vector<TensorDesc> infer_slice(const Slice& op, std::span<const TensorDesc>
     return {{DType::F32, {x.shape[0], op.extent}, x.rows}};
 }
 
+std::vector<TensorDesc> infer_zeros(const Zeros& op, std::span<const TensorDesc> inputs) {
+    expect_input_count(kZeros, inputs, 0, 0);
+    const TensorDesc zeros{DType::F32, op.shape, op.rows};
+    expect_shape(op.shape.rank() >= 2, kZeros, "a shape [rows, ..., n]", zeros);
+    return {zeros};
+}
+
+std::vector<TensorDesc> infer_pad(const Pad& op, std::span<const TensorDesc> inputs) {
+    ENSURE(op.before >= 0 && op.after >= 0, "margins of padding");
+    expect_input_count(kPad, inputs, 1, 1);
+    TensorDesc padded = inputs[0];
+    expect_shape(padded.type == DType::F32 && padded.shape.rank() >= 2, kPad, "x as F32 [rows, ..., n]",
+                 padded);
+    padded.shape[padded.shape.rank() - 1] += op.before + op.after;
+    return {padded};
+}
+
+std::vector<TensorDesc> infer_concat(const Concat&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kConcat, inputs, 1, kAnyCount);
+    int64_t features = 0;
+    for (const TensorDesc& part : inputs) {
+        expect_shape(part.type == DType::F32 && part.shape.rank() == 2, kConcat, "parts as F32 [rows, n]",
+                     part);
+        expect_shape(part.shape[0] == inputs[0].shape[0] && part.rows == inputs[0].rows, kConcat,
+                     fmt::format("{} rows as the first part has", inputs[0].shape[0]), part);
+        features += part.shape[1];
+    }
+    return {{DType::F32, {inputs[0].shape[0], features}, inputs[0].rows}};
+}
+
 std::vector<TensorDesc> infer_gather(const GatherRows&, std::span<const TensorDesc> inputs) {
     expect_input_count(kGatherRows, inputs, 2, 2);
     const TensorDesc& x = inputs[0];
@@ -58,6 +91,32 @@ void slice(const Slice& op, const Call& call) {
     for (int64_t row = 0; row < call.rows(x); ++row) {
         std::copy_n(x.as<float>() + row * n + op.begin, op.extent,
                     call.outputs[0].as<float>() + row * op.extent);
+    }
+}
+
+void zeros(const Zeros&, const Call& call) {
+    const Operand& y = call.outputs[0];
+    std::fill_n(y.as<float>(), call.inner_rows(y) * y.desc.shape.last(), 0.0f);
+}
+
+void pad(const Pad& op, const Call& call) {
+    const Operand& x = call.inputs[0];
+    const int64_t n = x.desc.shape.last();
+    for (int64_t row = 0; row < call.inner_rows(x); ++row) {
+        float* y = call.outputs[0].as<float>() + row * (op.before + n + op.after);
+        std::fill_n(y, op.before, 0.0f);
+        std::copy_n(x.as<float>() + row * n, n, y + op.before);
+        std::fill_n(y + op.before + n, op.after, 0.0f);
+    }
+}
+
+void concat(const Concat&, const Call& call) {
+    float* y = call.outputs[0].as<float>();
+    for (int64_t row = 0; row < call.rows(call.outputs[0]); ++row) {
+        for (const Operand& part : call.inputs) {
+            const int64_t n = part.desc.shape[1];
+            y = std::copy_n(part.as<float>() + row * n, n, y);
+        }
     }
 }
 
@@ -89,6 +148,23 @@ const Descriptor<MergeHeads>& MergeHeads::descriptor() {
 const Descriptor<Slice>& Slice::descriptor() {
     static const Descriptor<Slice> descriptor{
         .name = kSlice, .infer = infer_slice, .reference = slice, .linear_in = 1u << 0};
+    return descriptor;
+}
+
+const Descriptor<Zeros>& Zeros::descriptor() {
+    static const Descriptor<Zeros> descriptor{.name = kZeros, .infer = infer_zeros, .reference = zeros};
+    return descriptor;
+}
+
+const Descriptor<Pad>& Pad::descriptor() {
+    static const Descriptor<Pad> descriptor{
+        .name = kPad, .infer = infer_pad, .reference = pad, .linear_in = 1u << 0};
+    return descriptor;
+}
+
+// Linear in all parts together, but in none alone: the others would be added as often as it has terms.
+const Descriptor<Concat>& Concat::descriptor() {
+    static const Descriptor<Concat> descriptor{.name = kConcat, .infer = infer_concat, .reference = concat};
     return descriptor;
 }
 

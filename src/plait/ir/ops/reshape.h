@@ -25,6 +25,28 @@ struct Slice {
     static const Descriptor<Slice>& descriptor();
 };
 
+// Rows of zeros: () -> F32 `shape`, [rows, ..., n] with the rows that `rows` counts.
+struct Zeros {
+    Shape shape;
+    Rows rows = Rows::tokens;
+    bool operator==(const Zeros&) const = default;
+    static const Descriptor<Zeros>& descriptor();
+};
+
+// Every innermost row between zeros: F32 [rows, ..., n] -> F32 [rows, ..., before + n + after].
+struct Pad {
+    int64_t before = 0;
+    int64_t after = 0;
+    bool operator==(const Pad&) const = default;
+    static const Descriptor<Pad>& descriptor();
+};
+
+// The features of several values, one after the other: (F32 [rows, n_i], ...) -> F32 [rows, sum of n_i].
+struct Concat {
+    bool operator==(const Concat&) const = default;
+    static const Descriptor<Concat>& descriptor();
+};
+
 // Whole rows by index: (x F32 [tokens, n], rows I32 [outputs]) -> F32 [outputs, n].
 struct GatherRows {
     bool operator==(const GatherRows&) const = default;

@@ -35,6 +35,55 @@ TEST(Slice, TakesFeaturesOfActualRows) {
     }
 }
 
+TEST(Zeros, FillActualRows) {
+    StepSpec spec = simple_spec(4, 3);
+    spec.capacity.outputs = 2;
+    const TestStep step(spec);
+    for (const Zeros& op : {Zeros{{4, 7}}, Zeros{{4, 3, 5}}, Zeros{{2, 7}, Rows::outputs},
+                            Zeros{{3, 7}, Rows::fixed}, Zeros{{4, 0}}}) {
+        const auto outputs = run_reference(op, {}, step);
+        EXPECT_EQ(outputs[0].desc, (TensorDesc{DType::F32, op.shape, op.rows}));
+        const TestTensor used = part_of(outputs[0], 0, 0, actual_rows(outputs[0], step));
+        EXPECT_THAT(values_of(used), testing::Each(0.0f));
+        EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
+    }
+}
+
+TEST(Pad, PutsZerosAround) {
+    const TestStep step(simple_spec(4, 3));
+    for (const Shape& shape : {Shape{4, 7}, Shape{4, 2, 5}, Shape{4, 1}}) {
+        const TestTensor x = make_tensor(rows_of(shape), 1);
+        const int64_t n = shape.last();
+        const int axis = shape.rank() - 1;
+        for (const Pad& op : {Pad{0, 0}, Pad{2, 0}, Pad{0, 3}, Pad{1, 9}}) {
+            const TestTensor y = run_reference(op, std::vector{x}, step)[0];
+            EXPECT_EQ(y.desc.shape.last(), op.before + n + op.after);
+            EXPECT_TRUE(rest_is_poisoned(y, step));
+            const TestTensor used = part_of(y, 0, 0, 3);
+            EXPECT_EQ(part_of(used, axis, op.before, n).bytes, part_of(x, 0, 0, 3).bytes);
+            EXPECT_THAT(values_of(part_of(used, axis, 0, op.before)), testing::Each(0.0f));
+            EXPECT_THAT(values_of(part_of(used, axis, op.before + n, op.after)), testing::Each(0.0f));
+        }
+    }
+}
+
+TEST(Concat, PutsFeaturesSideBySide) {
+    const TestStep step(simple_spec(4, 3));
+    std::vector<TestTensor> parts;
+    for (int64_t n : {3, 1, 7}) {
+        parts.push_back(make_tensor(rows_of({4, n}), static_cast<uint64_t>(n)));
+        const TestTensor y = run_reference(Concat{}, parts, step)[0];
+        EXPECT_TRUE(rest_is_poisoned(y, step));
+        int64_t begin = 0;
+        for (const TestTensor& part : parts) {
+            const int64_t width = part.desc.shape[1];
+            EXPECT_EQ(part_of(part_of(y, 1, begin, width), 0, 0, 3).bytes, part_of(part, 0, 0, 3).bytes);
+            begin += width;
+        }
+        EXPECT_EQ(y.desc, rows_of({4, begin}));
+    }
+}
+
 TEST(GatherRows, TakesWantedRows) {
     StepSpec spec = simple_spec(5, 5);
     spec.capacity.outputs = 4;
@@ -57,6 +106,9 @@ TEST(Reshape, DoesNothingInAnEmptyStep) {
     const TestTensor x = make_poisoned(rows_of({4, 7}));
     const TestTensor rows = make_poisoned({DType::I32, {1}, Rows::outputs});
     EXPECT_TRUE(rest_is_poisoned(run_reference(Slice{1, 2}, std::vector{x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Zeros{{4, 7}}, {}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Pad{1, 2}, std::vector{x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Concat{}, std::vector{x, x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(GatherRows{}, std::vector{x, rows}, step)[0], step));
 }
 
@@ -75,6 +127,16 @@ TEST(Reshape, SaysWhatDoesNotFit) {
     EXPECT_NE(refusal(Slice{-1, 2}, {x}), "");
     EXPECT_NE(refusal(Slice{0, 0}, {x}), "");
     EXPECT_NE(refusal(Slice{16, 1}, {x}), "");
+    EXPECT_EQ(refusal(Zeros{{4, 2}}, {x}), "zeros: expected 0 operands, found 1");
+    EXPECT_EQ(refusal(Zeros{{4}}, {}), "zeros: expected a shape [rows, ..., n], found F32[4]");
+    EXPECT_EQ(refusal(Pad{1, 1}, {rows_of({4})}), "pad: expected x as F32 [rows, ..., n], found F32[4]");
+    EXPECT_EQ(refusal(Concat{}, {}), "concat: expected at least 1 operands, found 0");
+    EXPECT_EQ(refusal(Concat{}, {rows_of({4})}), "concat: expected parts as F32 [rows, n], found F32[4]");
+    EXPECT_EQ(refusal(Concat{}, {x, rows_of({4, 3, 5})}),
+              "concat: expected parts as F32 [rows, n], found F32[4, 3, 5]");
+    EXPECT_EQ(refusal(Concat{}, {x, rows_of({5, 15})}),
+              "concat: expected 4 rows as the first part has, found F32[5, 15]");
+    EXPECT_NE(refusal(Concat{}, {x, {DType::F32, {4, 15}, Rows::outputs}}), "");
     EXPECT_EQ(refusal(GatherRows{}, {x, x}), "gather_rows: expected rows as I32 [outputs], found F32[4, 15]");
     EXPECT_EQ(refusal(GatherRows{}, {x}), "gather_rows: expected 2 operands, found 1");
 }

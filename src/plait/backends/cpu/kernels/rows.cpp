@@ -19,6 +19,9 @@ int64_t row_items(const KernelCall& call) {
     return call.operands.rows(call.in(0)) * (desc.row_count() / std::max<int64_t>(1, desc.shape[0]));
 }
 
+// The same of the output.
+int64_t output_row_items(const KernelCall& call) { return call.operands.inner_rows(call.out()); }
+
 // Indices of the output's outermost axis.
 int64_t output_items(const KernelCall& call) { return call.operands.rows(call.out()); }
 
@@ -122,6 +125,23 @@ void run_gated(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
 void run_slice(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const auto& op = call.as<ir::Slice>();
     std::copy_n(in_row(call, 0, item) + op.begin, op.extent, out_row(call, item));
+}
+
+void run_zeros(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    std::fill_n(out_row(call, item), row_width(call.out()), 0.0f);
+}
+
+void run_pad(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const auto& op = call.as<ir::Pad>();
+    float* y = std::fill_n(out_row(call, item), op.before, 0.0f);
+    y = std::copy_n(in_row(call, 0, item), row_width(call.in(0)), y);
+    std::fill_n(y, op.after, 0.0f);
+}
+
+void run_concat(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    float* y = out_row(call, item);
+    for (size_t part = 0; part < call.operands.inputs.size(); ++part)
+        y = std::copy_n(in_row(call, part, item), row_width(call.in(part)), y);
 }
 
 void run_gather(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
@@ -231,6 +251,9 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::ClampedSwiglu>(row_items, run_clamped_swiglu));
     list.push_back(whole_row_kernel<ir::AddExpertBias>(row_items, run_add_expert_bias));
     list.push_back(row_kernel<ir::Slice>(row_items, run_slice));
+    list.push_back(whole_row_kernel<ir::Zeros>(output_row_items, run_zeros));
+    list.push_back(whole_row_kernel<ir::Pad>(row_items, run_pad));
+    list.push_back(whole_row_kernel<ir::Concat>(row_items, run_concat));
     list.push_back(row_kernel<ir::GatherRows>(output_items, run_gather));
     list.push_back(row_kernel<ir::Rope>(output_items, run_rope));
     list.push_back(row_kernel<ir::WeightedSum>(output_items, run_weighted_sum));
