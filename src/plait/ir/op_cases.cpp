@@ -64,6 +64,14 @@ void add_norms(Cases& cases) {
                       simple_step(tokens));
             cases.add(heads.text() + " by head", RmsNorm{1e-6f},
                       {cases.random(heads), cases.random(w_by_head)}, simple_step(tokens));
+            cases.add(x.text(), SumSquares{}, {cases.random(x)}, simple_step(tokens));
+            TestTensor sums = cases.random(token_rows({kRows, 1}));
+            for (int64_t row = 0; row < kRows; ++row) {
+                float& sum = sums.operand().as<float>()[row];
+                sum = (sum + 1.1f) * static_cast<float>(n);
+            }
+            cases.add(x.text(), RmsScale{1e-5f, 3 * n}, {cases.random(x), sums, cases.random(w)},
+                      simple_step(tokens));
             // Of one value nothing is left but rounding error, which no bound describes.
             if (n == 1) continue;
             cases.add(x.text(), LayerNorm{1e-5f}, {cases.random(x), cases.random(w), cases.random(w)},
@@ -121,6 +129,11 @@ void add_elementwise(Cases& cases) {
             cases.add(x.text(), Add{}, {cases.random(x), cases.random(x)}, step);
             cases.add(x.text() + " and bias", Add{}, {cases.random(x), cases.random({DType::F32, {n}})},
                       step);
+            for (Reduction reduction : kReductions) {
+                for (const TensorDesc& desc : {x, slots})
+                    cases.add(fmt::format("{} {}", reduction_name(reduction), desc.text()),
+                              Combine{reduction}, {cases.random(desc), cases.random(desc)}, step);
+            }
             for (const auto& [desc, factor] : {std::pair{x, 0.22f}, {slots, -12.0f}})
                 cases.add(desc.text(), Scale{factor}, {cases.random(desc)}, step);
             cases.add(x.text(), SoftCap{0.4f}, {cases.random(x)}, step);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "plait/base/ensure.h"
@@ -13,6 +14,7 @@ namespace plait::ir {
 namespace {
 
 constexpr const char* kAdd = "add";
+constexpr const char* kCombine = "combine";
 constexpr const char* kScale = "scale";
 constexpr const char* kSoftCap = "soft_cap";
 constexpr const char* kClamp = "clamp";
@@ -27,6 +29,14 @@ std::vector<TensorDesc> infer_add(const Add&, std::span<const TensorDesc> inputs
     expect_shape(a.type == DType::F32 && a.shape.rank() == 2, kAdd, "a as F32 [rows, n]", a);
     const bool bias = b.type == DType::F32 && b.shape == Shape{a.shape[1]};
     expect_shape(b == a || bias, kAdd, fmt::format("b like a, {}, or as F32 [{}]", a.text(), a.shape[1]), b);
+    return {a};
+}
+
+std::vector<TensorDesc> infer_combine(const Combine&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kCombine, inputs, 2, 2);
+    const TensorDesc& a = inputs[0];
+    expect_shape(a.type == DType::F32 && a.shape.rank() >= 2, kCombine, "a as F32 [rows, ..., n]", a);
+    expect_shape(inputs[1] == a, kCombine, fmt::format("b like a, {}", a.text()), inputs[1]);
     return {a};
 }
 
@@ -111,21 +121,25 @@ void activate_all(const Activate& op, const Call& call) {
     map(call, [&](float x) { return activate(op.activation, x); });
 }
 
-// fn(gate, up) for every element.
+// fn(a, b) for every element.
 template <class Fn>
-void map_gate(const Call& call, const Fn& fn) {
-    const Operand& gate = call.inputs[0];
-    const Operand& up = call.inputs[1];
-    for (int64_t i = 0; i < actual_elements(call, gate); ++i)
-        call.outputs[0].as<float>()[i] = fn(gate.as<float>()[i], up.as<float>()[i]);
+void map2(const Call& call, const Fn& fn) {
+    const Operand& a = call.inputs[0];
+    const Operand& b = call.inputs[1];
+    for (int64_t i = 0; i < actual_elements(call, a); ++i)
+        call.outputs[0].as<float>()[i] = fn(a.as<float>()[i], b.as<float>()[i]);
+}
+
+void combine_all(const Combine& op, const Call& call) {
+    map2(call, [&](float a, float b) { return combine(op.reduction, a, b); });
 }
 
 void gated_activate(const GatedActivate& op, const Call& call) {
-    map_gate(call, [&](float gate, float up) { return activate(op.activation, gate) * up; });
+    map2(call, [&](float gate, float up) { return activate(op.activation, gate) * up; });
 }
 
 void clamped_swiglu(const ClampedSwiglu& op, const Call& call) {
-    map_gate(call, [&](float gate, float up) {
+    map2(call, [&](float gate, float up) {
         const float g = std::min(gate, op.limit);
         const float u = std::clamp(up, -op.limit, op.limit);
         return g / (1.0f + std::exp(-op.alpha * g)) * (u + 1.0f);
@@ -145,7 +159,38 @@ float gelu_erf(float x) {
     return 0.5f * x * std::erfc(-kSqrtHalf * x);
 }
 
+// Neither is a NaN.
+float smaller(float a, float b) {
+    if (a == b) return std::signbit(a) ? a : b;
+    return a < b ? a : b;
+}
+
 }  // namespace
+
+float combine(Reduction reduction, float a, float b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<float>::quiet_NaN();
+    switch (reduction) {
+        case Reduction::sum:
+            return a + b;
+        case Reduction::max:
+            return -smaller(-a, -b);
+        case Reduction::min:
+            return smaller(a, b);
+    }
+    ENSURE(false, "every reduction has a function");
+}
+
+const char* reduction_name(Reduction reduction) {
+    switch (reduction) {
+        case Reduction::sum:
+            return "sum";
+        case Reduction::max:
+            return "max";
+        case Reduction::min:
+            return "min";
+    }
+    ENSURE(false, "every reduction has a name");
+}
 
 const char* activation_name(Activation activation) {
     switch (activation) {
@@ -177,6 +222,12 @@ float activate(Activation activation, float x) {
 
 const Descriptor<Add>& Add::descriptor() {
     static const Descriptor<Add> descriptor{.name = kAdd, .infer = infer_add, .reference = add};
+    return descriptor;
+}
+
+const Descriptor<Combine>& Combine::descriptor() {
+    static const Descriptor<Combine> descriptor{
+        .name = kCombine, .infer = infer_combine, .reference = combine_all};
     return descriptor;
 }
 

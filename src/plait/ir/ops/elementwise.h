@@ -10,6 +10,21 @@ struct Add {
     static const Descriptor<Add>& descriptor();
 };
 
+// How many values become one.
+enum class Reduction : uint8_t {
+    sum,
+    max,
+    min,
+};
+
+// Of two values, element by element: (a F32 [rows, ..., n], b F32 like a) -> F32 like a. A NaN in either
+// makes a NaN; -0 lies below +0. Gives the same bits with a and b exchanged (of a sum of two NaNs, a NaN).
+struct Combine {
+    Reduction reduction = Reduction::sum;
+    bool operator==(const Combine&) const = default;
+    static const Descriptor<Combine>& descriptor();
+};
+
 // x * factor: F32 -> F32 like x.
 struct Scale {
     float factor = 1.0f;
@@ -60,6 +75,12 @@ struct ClampedSwiglu {
     bool operator==(const ClampedSwiglu&) const = default;
     static const Descriptor<ClampedSwiglu>& descriptor();
 };
+
+// The reference's way to make one element of two.
+float combine(Reduction reduction, float a, float b);
+const char* reduction_name(Reduction reduction);
+
+inline constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::min};
 
 // The reference's activation function, in F32 with the C library's exp, tanh and erfc.
 float activate(Activation activation, float x);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "plait/ir/test_support.h"
@@ -121,6 +122,35 @@ TEST(ClampedSwiglu, ClampsGateAboveAndUpOnBothSides) {
     }
 }
 
+TEST(Combine, TakesElementsInPairs) {
+    const TestTensor a = make_tensor(rows_of({2, 2, 3}), 1), b = make_tensor(rows_of({2, 2, 3}), 2);
+    const TestStep step(simple_spec(2, 1));
+    for (Reduction reduction : kReductions) {
+        const TestTensor y = run_reference(Combine{reduction}, std::vector{a, b}, step)[0];
+        for (size_t i = 0; i < 6; ++i) {
+            const float u = values_of(a)[i], v = values_of(b)[i];
+            EXPECT_EQ(values_of(y)[i], reduction == Reduction::sum   ? u + v
+                                       : reduction == Reduction::max ? std::max(u, v)
+                                                                     : std::min(u, v));
+        }
+        EXPECT_TRUE(rest_is_poisoned(y, step));
+        EXPECT_EQ(run_reference(Combine{reduction}, std::vector{b, a}, step)[0].bytes, y.bytes);
+    }
+}
+
+TEST(Combine, OrdersZerosAndKeepsNan) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const auto& [a, b] : {std::pair{0.0f, -0.0f}, {-0.0f, 0.0f}}) {
+        EXPECT_TRUE(std::signbit(combine(Reduction::min, a, b)));
+        EXPECT_FALSE(std::signbit(combine(Reduction::max, a, b)));
+        EXPECT_FALSE(std::signbit(combine(Reduction::sum, a, b)));
+    }
+    for (Reduction reduction : kReductions) {
+        EXPECT_TRUE(std::isnan(combine(reduction, nan, 1.0f))) << reduction_name(reduction);
+        EXPECT_TRUE(std::isnan(combine(reduction, 1.0f, nan))) << reduction_name(reduction);
+    }
+}
+
 TEST(Clamp, StopsAtBothEnds) {
     const TestTensor x =
         make_tensor(rows_of({2, 5}), std::vector<float>{-3, -1.5f, 0, 1.5f, 1.25f, 7, -2, 1, 1e9f, -1e9f});
@@ -134,6 +164,7 @@ TEST(Elementwise, DoesNothingInAnEmptyStep) {
     const TestTensor x = make_poisoned(rows_of({3, 5}));
     const TestStep step(simple_spec(3, 0));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Add{}, std::vector{x, x}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(Combine{}, std::vector{x, x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Scale{}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Clamp{1.0f}, std::vector{x}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(Activate{}, std::vector{x}, step)[0], step));
@@ -150,6 +181,10 @@ TEST(Elementwise, SaysWhatDoesNotFit) {
               "add: expected b like a, F32[3, 5], or as F32 [5], found F32[3, 4]");
     EXPECT_EQ(refusal(Add{}, {x, {DType::F16, {5}}}),
               "add: expected b like a, F32[3, 5], or as F32 [5], found F16[5]");
+    EXPECT_EQ(refusal(Combine{}, {rows_of({5}), rows_of({5})}),
+              "combine: expected a as F32 [rows, ..., n], found F32[5]");
+    EXPECT_EQ(refusal(Combine{}, {x, {DType::F32, {5}}}),
+              "combine: expected b like a, F32[3, 5], found F32[5]");
     EXPECT_EQ(refusal(Scale{}, {rows_of({5})}), "scale: expected x as F32 [rows, ..., n], found F32[5]");
     EXPECT_EQ(refusal(Clamp{0.0f}, {x}), "clamp: expected a limit above 0, found 0");
     EXPECT_EQ(refusal(Clamp{1.0f}, {rows_of({5})}), "clamp: expected x as F32 [rows, ..., n], found F32[5]");

@@ -64,6 +64,30 @@ TEST(RmsNorm, KeepsZerosFiniteThroughEpsilon) {
     EXPECT_THAT(values_of(outputs[0]), testing::Each(0.0f));
 }
 
+// A row of 1001 in parts of 300, 1 and 700, whose sums are added up.
+TEST(RmsScale, NormsPartsAsTheWhole) {
+    const TestTensor x = make_tensor(rows_of({5, 1001}), 1);
+    const TestTensor w = make_tensor({DType::F32, {1001}}, 2);
+    const TestStep step(simple_spec(5, 4));
+    const TestTensor whole = run_reference(RmsNorm{1e-5f}, std::vector{x, w}, step)[0];
+    const std::pair<int64_t, int64_t> parts[] = {{0, 300}, {300, 1}, {301, 700}};
+    std::vector<float> sums(5);
+    for (const auto& [begin, count] : parts) {
+        const auto part = run_reference(SumSquares{}, std::vector{part_of(x, 1, begin, count)}, step)[0];
+        EXPECT_EQ(part.desc, rows_of({5, 1}));
+        EXPECT_TRUE(rest_is_poisoned(part, step));
+        for (size_t row = 0; row < 4; ++row) sums[row] += values_of(part)[row];
+    }
+    const TestTensor all = make_tensor(rows_of({5, 1}), sums);
+    for (const auto& [begin, count] : parts) {
+        const std::vector<TestTensor> inputs{part_of(x, 1, begin, count), all, part_of(w, 0, begin, count)};
+        const TestTensor y = run_reference(RmsScale{1e-5f, 1001}, inputs, step)[0];
+        const std::vector<float> expected = values_of(part_of(whole, 1, begin, count));
+        expect_near(values_of(y), {expected.begin(), expected.end()}, static_cast<size_t>(4 * count));
+        EXPECT_TRUE(rest_is_poisoned(y, step));
+    }
+}
+
 TEST(LayerNorm, MatchesItsFormulaOverOddWidths) {
     for (int64_t n : {2, 7, 64, 1001}) {
         const TestTensor x = make_tensor(rows_of({5, n}), 1);
@@ -130,6 +154,9 @@ TEST(Norms, DoNothingInAnEmptyStep) {
     const TestStep step(simple_spec(2, 0));
     EXPECT_TRUE(rest_is_poisoned(run_reference(RmsNorm{}, std::vector{x, w}, step)[0], step));
     EXPECT_TRUE(rest_is_poisoned(run_reference(LayerNorm{}, std::vector{x, w, w}, step)[0], step));
+    EXPECT_TRUE(rest_is_poisoned(run_reference(SumSquares{}, std::vector{x}, step)[0], step));
+    const std::vector<TestTensor> part{x, make_poisoned(rows_of({2, 1})), w};
+    EXPECT_TRUE(rest_is_poisoned(run_reference(RmsScale{0.0f, 4}, part, step)[0], step));
 }
 
 TEST(Norms, SayWhatDoesNotFit) {
@@ -140,6 +167,17 @@ TEST(Norms, SayWhatDoesNotFit) {
     EXPECT_EQ(refusal(RmsNorm{}, {x, {DType::F16, {4}}}),
               "rms_norm: expected w as F32 [4], the innermost extent of x, or a row of it for each head, "
               "found F16[4]");
+    EXPECT_EQ(refusal(SumSquares{}, {x, x}), "sum_squares: expected 1 operands, found 2");
+    EXPECT_EQ(refusal(SumSquares{}, {rows_of({2, 3, 4})}),
+              "sum_squares: expected x as F32 [rows, n], found F32[2, 3, 4]");
+    const TensorDesc sums = rows_of({2, 1});
+    EXPECT_EQ(refusal(RmsScale{0.0f, 4}, {x, sums, w}), "");
+    EXPECT_EQ(refusal(RmsScale{0.0f, 3}, {x, sums, w}),
+              "rms_scale: expected a part of rows of 3 values, found F32[2, 4]");
+    EXPECT_EQ(refusal(RmsScale{0.0f, 4}, {x, x, w}),
+              "rms_scale: expected sums as F32[2, 1], found F32[2, 4]");
+    EXPECT_EQ(refusal(RmsScale{0.0f, 4}, {x, sums, {DType::F32, {5}}}),
+              "rms_scale: expected w as F32[4], found F32[5]");
     EXPECT_EQ(refusal(LayerNorm{}, {x}), "layer_norm: expected 2 to 3 operands, found 1");
     EXPECT_EQ(refusal(LayerNorm{}, {{DType::F16, {2, 4}}, w, w}),
               "layer_norm: expected x as F32 [rows, ..., n], found F16[2, 4]");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "plait/backends/cpu/kernel.h"
@@ -55,6 +56,35 @@ void run_add(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const bool per_row = call.in(1).desc.shape.rank() == call.in(0).desc.shape.rank();
     call.simd->add(in_row(call, 0, item), in_row(call, 1, per_row ? item : 0), out_row(call, item),
                    row_width(call.in(0)));
+}
+
+simd::BinaryFn combine_function(const simd::KernelTable& simd, ir::Reduction reduction) {
+    switch (reduction) {
+        case ir::Reduction::sum:
+            return simd.add;
+        case ir::Reduction::max:
+            return simd.larger;
+        case ir::Reduction::min:
+            return simd.smaller;
+    }
+    return nullptr;
+}
+
+void run_combine(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    combine_function(*call.simd, call.as<ir::Combine>().reduction)(
+        in_row(call, 0, item), in_row(call, 1, item), out_row(call, item), row_width(call.in(0)));
+}
+
+void run_sum_squares(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    *out_row(call, item) = call.simd->sum_squares(in_row(call, 0, item), row_width(call.in(0)));
+}
+
+// As rms_norm rounds: over one part that is the whole, both give the same bits.
+void run_rms_scale(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
+    const auto& op = call.as<ir::RmsScale>();
+    const float mean = *in_row(call, 1, item) / static_cast<float>(op.whole);
+    call.simd->scale_by(in_row(call, 0, item), in_row(call, 2, 0), out_row(call, item), row_width(call.in(0)),
+                        1.0f / std::sqrt(mean + op.epsilon));
 }
 
 void run_scale(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
@@ -242,7 +272,10 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(row_kernel<ir::Embed>(output_items, run_embed, device::weight_formats()));
     list.push_back(whole_row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
     list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
+    list.push_back(row_kernel<ir::SumSquares>(output_items, run_sum_squares));
+    list.push_back(whole_row_kernel<ir::RmsScale>(row_items, run_rms_scale));
     list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));
+    list.push_back(whole_row_kernel<ir::Combine>(row_items, run_combine));
     list.push_back(whole_row_kernel<ir::Scale>(row_items, run_scale));
     list.push_back(whole_row_kernel<ir::Clamp>(row_items, run_clamp));
     list.push_back(whole_row_kernel<ir::SoftCap>(row_items, run_soft_cap));

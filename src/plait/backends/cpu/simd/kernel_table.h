@@ -125,10 +125,17 @@ struct KernelTable {
     // x[i] += slope * (start + i) in place, for whole numbers below 2^24.
     void (*add_ramp)(float* x, int64_t n, float start, float slope);
 
+    // Sum of x[i]^2, added in an order that depends on n only. n > 0.
+    float (*sum_squares)(const float* x, int64_t n);
+    // x * factor * weight; `out` may be `x`. With sum_squares, the bits of rms_norm.
+    void (*scale_by)(const float* x, const float* weight, float* out, int64_t n, float factor);
     NormFn rms_norm;    // out = x / sqrt(mean(x^2) + epsilon) * weight
     NormFn layer_norm;  // out = (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias
 
     BinaryFn add;
+    // The same bits with a and b exchanged. A NaN in either makes a NaN; -0 lies below +0.
+    BinaryFn larger;
+    BinaryFn smaller;
     UnaryFn silu;            // x / (1 + exp(-x))
     UnaryFn gelu_tanh;       // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
     UnaryFn gelu_erf;        // x / 2 * (1 + erf(x / sqrt(2)))

@@ -131,6 +131,9 @@ struct ScalarOps {
     static I and_i(I a, I b) {
         return ints([&](int i) { return a.lane[i] & b.lane[i]; });
     }
+    static I or_i(I a, I b) {
+        return ints([&](int i) { return a.lane[i] | b.lane[i]; });
+    }
     static I max_i(I a, I b) {
         return ints([&](int i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
     }

@@ -75,6 +75,7 @@ struct Sse4Ops {
     static I add_i(I a, I b) { return {_mm_add_epi32(a.low, b.low), _mm_add_epi32(a.high, b.high)}; }
     static I sub_i(I a, I b) { return {_mm_sub_epi32(a.low, b.low), _mm_sub_epi32(a.high, b.high)}; }
     static I and_i(I a, I b) { return {_mm_and_si128(a.low, b.low), _mm_and_si128(a.high, b.high)}; }
+    static I or_i(I a, I b) { return {_mm_or_si128(a.low, b.low), _mm_or_si128(a.high, b.high)}; }
     static I max_i(I a, I b) { return {_mm_max_epi32(a.low, b.low), _mm_max_epi32(a.high, b.high)}; }
     template <int N>
     static I shift_left(I a) {

@@ -84,6 +84,7 @@ struct X86Ops {
     static I add_i(I a, I b) { return _mm256_add_epi32(a, b); }
     static I sub_i(I a, I b) { return _mm256_sub_epi32(a, b); }
     static I and_i(I a, I b) { return _mm256_and_si256(a, b); }
+    static I or_i(I a, I b) { return _mm256_or_si256(a, b); }
     static I max_i(I a, I b) { return _mm256_max_epi32(a, b); }
     template <int N>
     static I shift_left(I a) {

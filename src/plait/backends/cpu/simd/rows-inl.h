@@ -45,6 +45,26 @@ void add(const float* a, const float* b, float* out, int64_t n) {
     map2<O>(a, b, out, n, [](typename O::F u, typename O::F v) { return O::add(u, v); });
 }
 
+// O::min gives its second operand where either is NaN and where both are zeros. Asked both ways round, the
+// bits of both answers together are a NaN for a NaN, and -0 for zeros of both signs.
+template <class O>
+typename O::F smaller(typename O::F a, typename O::F b) {
+    return O::from_bits(O::or_i(O::bits(O::min(a, b)), O::bits(O::min(b, a))));
+}
+
+template <class O>
+void smaller_row(const float* a, const float* b, float* out, int64_t n) {
+    map2<O>(a, b, out, n, [](typename O::F u, typename O::F v) { return smaller<O>(u, v); });
+}
+
+template <class O>
+void larger_row(const float* a, const float* b, float* out, int64_t n) {
+    using F = typename O::F;
+    const F minus = O::set(-1.0f);
+    map2<O>(a, b, out, n,
+            [&](F u, F v) { return O::mul(smaller<O>(O::mul(u, minus), O::mul(v, minus)), minus); });
+}
+
 template <class O>
 void silu_row(const float* x, float* out, int64_t n) {
     map<O>(x, out, n, [](typename O::F v) { return silu<O>(v); });
@@ -158,11 +178,20 @@ float exp_sum(float* x, int64_t n, float shift) {
 }
 
 template <class O>
-void rms_norm(const NormArgs& a) {
+float sum_squares(const float* x, int64_t n) {
+    return sum_of<O>(x, n, 0.0f, [](typename O::F v) { return O::mul(v, v); });
+}
+
+template <class O>
+void scale_by(const float* x, const float* weight, float* out, int64_t n, float factor) {
     using F = typename O::F;
-    const float squares = sum_of<O>(a.x, a.n, 0.0f, [](F v) { return O::mul(v, v); });
-    const F factor = O::set(1.0f / O::sqrt(squares / static_cast<float>(a.n) + a.epsilon));
-    map2<O>(a.x, a.weight, a.out, a.n, [&](F v, F w) { return O::mul(O::mul(v, factor), w); });
+    map2<O>(x, weight, out, n, [&](F v, F w) { return O::mul(O::mul(v, O::set(factor)), w); });
+}
+
+template <class O>
+void rms_norm(const NormArgs& a) {
+    const float mean = sum_squares<O>(a.x, a.n) / static_cast<float>(a.n);
+    scale_by<O>(a.x, a.weight, a.out, a.n, 1.0f / O::sqrt(mean + a.epsilon));
 }
 
 template <class O>

@@ -130,8 +130,38 @@ TEST_P(RowsTest, Activations) {
         check([&](int64_t i) { return std::clamp(x[i], -1.5f, 1.5f); }, "clamp");
         k_.add(x.data(), up.data(), out.data(), n);
         check([&](int64_t i) { return x[i] + up[i]; }, "add");
+        k_.larger(x.data(), up.data(), out.data(), n);
+        check([&](int64_t i) { return std::max(x[i], up[i]); }, "larger");
+        k_.smaller(x.data(), up.data(), out.data(), n);
+        check([&](int64_t i) { return std::min(x[i], up[i]); }, "smaller");
         k_.scale(x.data(), out.data(), n, -0.22f);
         check([&](int64_t i) { return x[i] * -0.22f; }, "scale");
+    }
+}
+
+TEST_P(RowsTest, LargerAndSmallerDoNotDependOnTheOrder) {
+    const float other_nan = std::bit_cast<float>(0xFFC12345u);
+    const std::vector<float> special = {0.0f, -0.0f, 1.0f, -1.0f, kInf, -kInf, kNan, other_nan};
+    std::vector<float> a, b;
+    for (const float u : special)
+        for (const float v : special) a.push_back(u), b.push_back(v);
+    const auto n = static_cast<int64_t>(a.size());
+    for (const bool want_larger : {false, true}) {
+        const BinaryFn kernel = want_larger ? k_.larger : k_.smaller;
+        std::vector<float> one_way(a.size()), other_way(a.size());
+        kernel(a.data(), b.data(), one_way.data(), n);
+        kernel(b.data(), a.data(), other_way.data(), n);
+        EXPECT_TRUE(test::same_bits(one_way, other_way));
+        for (size_t i = 0; i < a.size(); ++i) {
+            if (std::isnan(a[i]) || std::isnan(b[i])) {
+                EXPECT_TRUE(std::isnan(one_way[i])) << a[i] << " " << b[i];
+                continue;
+            }
+            EXPECT_EQ(one_way[i], want_larger ? std::max(a[i], b[i]) : std::min(a[i], b[i]));
+            const bool negative = want_larger ? std::signbit(a[i]) && std::signbit(b[i])
+                                              : std::signbit(a[i]) || std::signbit(b[i]);
+            EXPECT_EQ(std::signbit(one_way[i]), negative) << a[i] << " " << b[i];
+        }
     }
 }
 
@@ -233,7 +263,8 @@ TEST_P(RowsTest, BrokenNumbersShow) {
 TEST_P(RowsTest, ElementwiseKernelsMayBeSplitAnywhere) {
     const int64_t n = 61;
     const std::vector<float> a = test::random_floats(1, n, 3.0f), b = test::random_floats(2, n);
-    for (const BinaryFn kernel : {k_.add, k_.silu_mul, k_.gelu_tanh_mul, k_.gelu_erf_mul, k_.sigmoid_mul}) {
+    for (const BinaryFn kernel :
+         {k_.add, k_.larger, k_.smaller, k_.silu_mul, k_.gelu_tanh_mul, k_.gelu_erf_mul, k_.sigmoid_mul}) {
         std::vector<float> whole(n), split(n);
         kernel(a.data(), b.data(), whole.data(), n);
         for (int64_t cut = 0; cut <= n; ++cut) {
@@ -273,6 +304,22 @@ TEST_P(RowsTest, Norms) {
             ASSERT_NEAR(layer[i], (x[i] - mean) / spread * w[i] + b[i], 1e-5) << n << " " << i;
             ASSERT_NEAR(bare[i], (x[i] - mean) / spread * w[i], 1e-5) << n << " " << i;
         }
+    }
+}
+
+TEST_P(RowsTest, SquaresAndScaleTogetherAreANorm) {
+    for (const int64_t n : kLengths) {
+        const std::vector<float> x = test::random_floats(static_cast<uint32_t>(n), n, 2.0f, 1.5f);
+        const std::vector<float> w = test::random_floats(static_cast<uint32_t>(n) + 1, n);
+        std::vector<float> norm(n), scaled = x;  // in place
+        k_.rms_norm({x.data(), w.data(), nullptr, norm.data(), n, 1e-5f});
+        const float squares = k_.sum_squares(x.data(), n);
+        double exact = 0;
+        for (const float v : x) exact += static_cast<double>(v) * v;
+        ASSERT_NEAR(squares, exact, 1e-6 * exact) << n;
+        const float factor = 1.0f / std::sqrt(squares / static_cast<float>(n) + 1e-5f);
+        k_.scale_by(scaled.data(), w.data(), scaled.data(), n, factor);
+        ASSERT_TRUE(test::same_bits(norm, scaled)) << n;
     }
 }
 
