@@ -35,7 +35,10 @@ struct Router {
 
 Router use_router(OpCase& op_case) {
     TestTensor& ids = op_case.inputs[2];
-    const int64_t experts = op_case.inputs[1].desc.shape[0];
+    // As many as the operand has or, where it has a part of them, as the case's numbers tell.
+    const std::vector<int32_t> numbers = ir::test::ids_of(ids);
+    const int64_t experts = std::max<int64_t>(op_case.inputs[1].desc.shape[0],
+                                              numbers.empty() ? 0 : *std::ranges::max_element(numbers) + 1);
     Router router{{.used = ids.desc.shape[1]},
                   ir::test::make_tensor({DType::F32, {ids.desc.shape[0], experts}, ir::Rows::tokens}, 77)};
     ids = ir::test::run_reference(router.op, {&router.logits, 1}, *op_case.step)[0];

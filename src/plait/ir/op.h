@@ -83,6 +83,12 @@ struct Descriptor {
     bool host_action = false;
 };
 
+// The place of number `id` among `count` things, of which the first has number `first`; -1: it is not among
+// them.
+inline int64_t place_among(int64_t id, int64_t first, int64_t count) {
+    return id >= first && id - first < count ? id - first : -1;
+}
+
 // Throws Error unless `inputs` has between `least` and `most` entries; kAnyCount for no upper limit.
 inline constexpr size_t kAnyCount = SIZE_MAX;
 void expect_input_count(const char* op, std::span<const TensorDesc> inputs, size_t least, size_t most);

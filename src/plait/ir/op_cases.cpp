@@ -49,6 +49,8 @@ void add_embed(Cases& cases) {
                       {cases.random(table), cases.ids(token_rows({kRows}, DType::I32), 11)},
                       simple_step(tokens));
         }
+        cases.add(table.text() + " from row 7 on", Embed{.first_row = 7},
+                  {cases.random(table), cases.ids(token_rows({kRows}, DType::I32), 25)}, simple_step(kRows));
     }
 }
 
@@ -114,6 +116,9 @@ void add_matmul_experts(Cases& cases) {
             for (const Shape& x : {Shape{kRows, width}, Shape{kRows, 3, width}}) {
                 cases.add(fmt::format("{} x {}", w.text(), x.text()), MatmulExperts{},
                           {cases.random(token_rows(x)), cases.random(w), cases.ids(ids, 5)},
+                          simple_step(tokens));
+                cases.add(fmt::format("from 2 on, {} x {}", w.text(), x.text()), MatmulExperts{2},
+                          {cases.random(token_rows(x)), cases.random(w), cases.ids(ids, 9)},
                           simple_step(tokens));
             }
         }
@@ -380,6 +385,10 @@ void add_experts(Cases& cases) {
             cases.add(x.text(), AddExpertBias{},
                       {cases.random(x), cases.random({DType::F32, {5, 37}}),
                        cases.ids(token_rows({kRows, used}, DType::I32), 5)},
+                      simple_step(tokens));
+            cases.add("from 2 on, " + x.text(), AddExpertBias{2},
+                      {cases.random(x), cases.random({DType::F32, {5, 37}}),
+                       cases.ids(token_rows({kRows, used}, DType::I32), 9)},
                       simple_step(tokens));
             cases.add(x.text(), WeightedSum{}, {cases.random(x), cases.random(token_rows({kRows, used}))},
                       simple_step(tokens));

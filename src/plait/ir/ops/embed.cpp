@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plait/base/ensure.h"
 
 namespace plait::ir {
@@ -9,7 +11,8 @@ namespace {
 
 constexpr const char* kName = "embed";
 
-std::vector<TensorDesc> infer(const Embed&, std::span<const TensorDesc> inputs) {
+std::vector<TensorDesc> infer(const Embed& op, std::span<const TensorDesc> inputs) {
+    ENSURE(op.first_row >= 0, "rows of a table");
     expect_input_count(kName, inputs, 2, 2);
     const TensorDesc& table = inputs[0];
     const TensorDesc& ids = inputs[1];
@@ -23,16 +26,20 @@ std::vector<TensorDesc> infer(const Embed&, std::span<const TensorDesc> inputs) 
     return {{DType::F32, {ids.shape[0], width}, ids.rows}};
 }
 
-void reference(const Embed&, const Call& call) {
+void reference(const Embed& op, const Call& call) {
     const Operand& table = call.inputs[0];
     const Operand& ids = call.inputs[1];
     const Operand& y = call.outputs[0];
     const auto decode = dtype::info(table.desc.type).decode;
     const int64_t width = table.desc.shape[1];
     for (int64_t t = 0; t < call.rows(ids); ++t) {
-        const int32_t id = ids.as<int32_t>()[t];
-        DEBUG_ENSURE(id >= 0 && id < table.desc.shape[0], "an id lies within the table");
-        decode(table.row(id), y.as<float>() + t * width, width);
+        const int64_t row = place_among(ids.as<int32_t>()[t], op.first_row, table.desc.shape[0]);
+        float* to = y.as<float>() + t * width;
+        if (row < 0) {
+            std::fill_n(to, width, 0.0f);
+        } else {
+            decode(table.row(row), to, width);
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 namespace plait::ir {
 
 // Rows of a table by id: (table [n, width], ids I32 [tokens]) -> F32 [tokens, width].
-// Ids come validated: 0 <= id < n.
+// The table may be a part of the model's, [first_row, first_row + n); ids of other rows give zeros.
 struct Embed {
+    int64_t first_row = 0;
     bool operator==(const Embed&) const = default;
     static const Descriptor<Embed>& descriptor();
 };

@@ -28,6 +28,28 @@ TEST_P(EmbedTypes, GivesTheDecodedRows) {
     EXPECT_TRUE(rest_is_poisoned(outputs[0], step)) << "the fourth id is none";
 }
 
+// A table of seven rows in parts of two, none and five.
+TEST_P(EmbedTypes, GivesZerosForRowsOfOtherParts) {
+    const int64_t width = dtype::padded_elements(GetParam(), 64);
+    const TestTensor table = make_tensor({GetParam(), {7, width}}, 1);
+    const TestTensor ids = make_ids(kIds, std::vector<int32_t>{6, 0, 1, 2});
+    const TestStep step(simple_spec(4, 4));
+    const TestTensor whole = run_reference(Embed{}, std::vector{table, ids}, step)[0];
+    for (const auto& [begin, count] : {std::pair{0, 2}, {2, 0}, {2, 5}}) {
+        const std::vector inputs{part_of(table, 0, begin, count), ids};
+        const TestTensor part = run_reference(Embed{.first_row = begin}, inputs, step)[0];
+        for (int64_t t = 0; t < 4; ++t) {
+            const int32_t id = ids_of(ids)[static_cast<size_t>(t)];
+            const TestTensor row = part_of(part, 0, t, 1);
+            if (id >= begin && id < begin + count) {
+                EXPECT_EQ(row.bytes, part_of(whole, 0, t, 1).bytes);
+            } else {
+                EXPECT_THAT(values_of(row), testing::Each(0.0f));
+            }
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, EmbedTypes, testing::ValuesIn(weight_types()),
                          [](const auto& test) { return dtype::info(test.param).name; });
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plait/base/ensure.h"
 #include "plait/base/error.h"
 
 namespace plait::ir {
@@ -33,7 +34,8 @@ std::vector<TensorDesc> infer_top_k(const TopKExperts& op, std::span<const Tenso
     return {{DType::I32, chosen, logits.rows}, {DType::F32, chosen, logits.rows}};
 }
 
-std::vector<TensorDesc> infer_add_bias(const AddExpertBias&, std::span<const TensorDesc> inputs) {
+std::vector<TensorDesc> infer_add_bias(const AddExpertBias& op, std::span<const TensorDesc> inputs) {
+    ENSURE(op.first_expert >= 0, "experts that have a bias");
     expect_input_count(kAddExpertBias, inputs, 3, 3);
     const TensorDesc& x = inputs[0];
     expect_shape(x.type == DType::F32 && x.shape.rank() == 3, kAddExpertBias, "x as F32 [tokens, used, n]",
@@ -91,13 +93,17 @@ void top_k_experts(const TopKExperts& op, const Call& call) {
     }
 }
 
-void add_expert_bias(const AddExpertBias&, const Call& call) {
+void add_expert_bias(const AddExpertBias& op, const Call& call) {
     const Operand& x = call.inputs[0];
+    const Operand& biases = call.inputs[1];
     const int64_t n = x.desc.shape[2];
     for (int64_t slot = 0; slot < call.inner_rows(x); ++slot) {
-        const float* bias = call.inputs[1].as<float>() + call.inputs[2].as<int32_t>()[slot] * n;
-        for (int64_t i = 0; i < n; ++i)
-            call.outputs[0].as<float>()[slot * n + i] = x.as<float>()[slot * n + i] + bias[i];
+        const int32_t id = call.inputs[2].as<int32_t>()[slot];
+        const int64_t expert = place_among(id, op.first_expert, biases.desc.shape[0]);
+        const float* from = x.as<float>() + slot * n;
+        float* y = std::copy_n(from, n, call.outputs[0].as<float>() + slot * n) - n;
+        if (expert < 0) continue;
+        for (int64_t i = 0; i < n; ++i) y[i] += biases.as<float>()[expert * n + i];
     }
 }
 

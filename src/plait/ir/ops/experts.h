@@ -16,8 +16,10 @@ struct TopKExperts {
 };
 
 // Adds to each slot the bias of its expert: (x F32 [tokens, used, n], bias F32 [experts, n], ids I32 [tokens,
-// used]) -> F32 like x.
+// used]) -> F32 like x. The operand may have a part of the experts, [first_expert, first_expert + experts);
+// slots of others stay as they are.
 struct AddExpertBias {
+    int64_t first_expert = 0;
     bool operator==(const AddExpertBias&) const = default;
     static const Descriptor<AddExpertBias>& descriptor();
 };

@@ -121,6 +121,24 @@ TEST(AddExpertBias, AddsTheBiasOfEachSlotsExpert) {
     EXPECT_TRUE(rest_is_poisoned(outputs[0], step));
 }
 
+TEST(AddExpertBias, LeavesSlotsOfOtherExperts) {
+    const TestTensor x = make_tensor(rows_of({3, 2, 5}), 1);
+    const TestTensor bias = make_tensor({DType::F32, {7, 5}}, 2);
+    const TestTensor ids = make_ids(rows_of({3, 2}, DType::I32), std::vector<int32_t>{6, 0, 1, 4, 99, 99});
+    const TestStep step(simple_spec(3, 2));
+    const TestTensor whole = run_reference(AddExpertBias{}, std::vector{x, bias, ids}, step)[0];
+    for (const auto& [begin, count] : {std::pair{0, 2}, {2, 0}, {2, 5}}) {
+        const std::vector inputs{x, part_of(bias, 0, begin, count), ids};
+        const TestTensor part = run_reference(AddExpertBias{.first_expert = begin}, inputs, step)[0];
+        for (size_t i = 0; i < 20; ++i) {
+            const int32_t id = ids_of(ids)[i / 5];
+            const bool own = id >= begin && id < begin + count;
+            EXPECT_EQ(values_of(part)[i], values_of(own ? whole : x)[i]);
+        }
+        EXPECT_TRUE(rest_is_poisoned(part, step));
+    }
+}
+
 TEST(AddExpertBias, SaysWhatDoesNotFit) {
     const TensorDesc x = rows_of({3, 2, 5}), bias{DType::F32, {4, 5}}, ids = rows_of({3, 2}, DType::I32);
     EXPECT_EQ(refusal(AddExpertBias{}, {x, bias, ids}), "");

@@ -31,7 +31,8 @@ std::vector<TensorDesc> infer_matmul(const Matmul&, std::span<const TensorDesc> 
     return {{DType::F32, {x.shape[0], inputs[1].shape[0]}, x.rows}};
 }
 
-std::vector<TensorDesc> infer_matmul_experts(const MatmulExperts&, std::span<const TensorDesc> inputs) {
+std::vector<TensorDesc> infer_matmul_experts(const MatmulExperts& op, std::span<const TensorDesc> inputs) {
+    ENSURE(op.first_expert >= 0, "experts that have a matrix");
     expect_input_count(kMatmulExperts, inputs, 3, 3);
     const TensorDesc& x = inputs[0];
     const TensorDesc& w = inputs[1];
@@ -91,7 +92,7 @@ void matmul(const Matmul&, const Call& call) {
     }
 }
 
-void matmul_experts(const MatmulExperts&, const Call& call) {
+void matmul_experts(const MatmulExperts& op, const Call& call) {
     const Operand& x = call.inputs[0];
     const Operand& w = call.inputs[1];
     const Operand& ids = call.inputs[2];
@@ -101,12 +102,15 @@ void matmul_experts(const MatmulExperts&, const Call& call) {
     const int64_t in = w.desc.shape[2];
     const bool x_per_slot = x.desc.shape.rank() == 3;
     for (int64_t slot = 0; slot < call.rows(ids) * used; ++slot) {
-        const int32_t id = ids.as<int32_t>()[slot];
-        DEBUG_ENSURE(id >= 0 && id < w.desc.shape[0], "a chosen expert exists");
+        const int64_t expert = place_among(ids.as<int32_t>()[slot], op.first_expert, w.desc.shape[0]);
         float* x_row = x.as<float>() + (x_per_slot ? slot : slot / used) * in;
         float* y_row = call.outputs[0].as<float>() + slot * out;
+        if (expert < 0) {
+            std::fill_n(y_row, out, 0.0f);
+            continue;
+        }
         for (int64_t o = 0; o < out; ++o)
-            multiply_row(format, w.row(id * out + o), in, {x_row, 1, in}, {y_row + o, 1, out});
+            multiply_row(format, w.row(expert * out + o), in, {x_row, 1, in}, {y_row + o, 1, out});
     }
 }
 

@@ -77,6 +77,26 @@ TEST_P(MatmulTypes, ChoosesExpertsPerSlot) {
     }
 }
 
+// Seven experts in parts of two, none and five.
+TEST_P(MatmulTypes, ExpertsOfOtherPartsGiveZeros) {
+    const int64_t in = dtype::padded_elements(GetParam(), 64);
+    const TestTensor x = make_tensor(rows_of({3, in}), 1);
+    const TestTensor w = make_tensor({GetParam(), {7, 4, in}}, 2);
+    const TestTensor ids = make_ids(rows_of({3, 2}, DType::I32), std::vector<int32_t>{6, 0, 1, 4, 99, 99});
+    const TestStep step(simple_spec(3, 2));
+    const TestTensor whole = run_reference(MatmulExperts{}, std::vector{x, w, ids}, step)[0];
+    for (const auto& [begin, count] : {std::pair{0, 2}, {2, 0}, {2, 5}}) {
+        const std::vector inputs{x, part_of(w, 0, begin, count), ids};
+        const TestTensor part = run_reference(MatmulExperts{.first_expert = begin}, inputs, step)[0];
+        for (size_t i = 0; i < 16; ++i) {
+            const int32_t id = ids_of(ids)[i / 4];
+            const bool own = id >= begin && id < begin + count;
+            EXPECT_EQ(values_of(part)[i], own ? values_of(whole)[i] : 0.0f);
+        }
+        EXPECT_TRUE(rest_is_poisoned(part, step));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, MatmulTypes, testing::ValuesIn(weight_types()),
                          [](const auto& test) { return dtype::info(test.param).name; });
 

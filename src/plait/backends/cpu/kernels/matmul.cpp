@@ -125,7 +125,8 @@ void run_experts(const KernelCall& call, int64_t item, std::byte* workspace) {
     const int64_t slot = item / row_blocks;  // token * used + which
     const int64_t used = call.in(2).desc.shape[1];
     const int64_t input_row = call.in(0).desc.shape.rank() == 3 ? slot : slot / used;
-    const int64_t expert = call.in(2).as<int32_t>()[slot];
+    const int64_t expert = ir::place_among(call.in(2).as<int32_t>()[slot],
+                                           call.as<ir::MatmulExperts>().first_expert, weight.shape[0]);
     MatmulArgs args{
         .weights = call.in(1).data + expert * Layout::matrix_bytes(weight) + row * weight.row_bytes(),
         .row_bytes = weight.row_bytes(),
@@ -135,6 +136,10 @@ void run_experts(const KernelCall& call, int64_t item, std::byte* workspace) {
         .tokens = 1,
         .k = weight.shape.last(),
     };
+    if (expert < 0) {
+        std::fill_n(args.out, args.rows, 0.0f);
+        return;
+    }
     Layout::set_activations(call, input_row, args);
     Layout::multiply(call, args, workspace);
 }

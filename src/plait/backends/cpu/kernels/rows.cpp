@@ -104,9 +104,14 @@ void run_clamped_swiglu(const KernelCall& call, int64_t item, std::byte* /*works
 }
 
 void run_add_expert_bias(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
-    const int64_t expert = call.in(2).as<int32_t>()[item];
-    call.simd->add(in_row(call, 0, item), in_row(call, 1, expert), out_row(call, item),
-                   row_width(call.in(0)));
+    const int64_t expert = ir::place_among(
+        call.in(2).as<int32_t>()[item], call.as<ir::AddExpertBias>().first_expert, call.in(1).desc.shape[0]);
+    if (expert < 0) {
+        std::copy_n(in_row(call, 0, item), row_width(call.in(0)), out_row(call, item));
+    } else {
+        call.simd->add(in_row(call, 0, item), in_row(call, 1, expert), out_row(call, item),
+                       row_width(call.in(0)));
+    }
 }
 
 void run_clamp(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
@@ -178,16 +183,24 @@ void run_gather(const KernelCall& call, int64_t item, std::byte* /*workspace*/) 
     std::copy_n(in_row(call, 0, call.in(1).as<int32_t>()[item]), row_width(call.in(0)), out_row(call, item));
 }
 
+// The table's row that an item wants; -1: it has none.
+int64_t embed_row(const KernelCall& call, int64_t item) {
+    return ir::place_among(call.in(1).as<int32_t>()[item], call.as<ir::Embed>().first_row,
+                           call.in(0).desc.shape[0]);
+}
+
 void run_embed(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const ir::Operand& table = call.in(0);
-    dtype::info(table.desc.type)
-        .decode(table.row(call.in(1).as<int32_t>()[item]), out_row(call, item), row_width(table));
+    const int64_t row = embed_row(call, item);
+    if (row < 0) return run_zeros(call, item, nullptr);
+    dtype::info(table.desc.type).decode(table.row(row), out_row(call, item), row_width(table));
 }
 
 void run_embed_packed(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const ir::Operand& table = call.in(0);
-    decode_packed_row(table.desc.type, table.data, call.in(1).as<int32_t>()[item], row_width(table),
-                      out_row(call, item));
+    const int64_t row = embed_row(call, item);
+    if (row < 0) return run_zeros(call, item, nullptr);
+    decode_packed_row(table.desc.type, table.data, row, row_width(table), out_row(call, item));
 }
 
 // An item is one token: all its heads turn by the same angles.
