@@ -94,8 +94,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
     app.add_option("--report", flags.report, "write metrics to this file as JSON")->type_name("FILE");
 }
 
-// Flags about splitting a model. With one device there is nothing to split, so they change nothing; their
-// values are checked all the same.
+// Flags about splitting a model; with one device there is nothing to split.
 void add_split_flags(CLI::App& app, SplitFlags& flags) {
     add_choice(app, "--split-mode", flags.mode, {"none", "layer", "row", "tensor"},
                "-sm MODE: how to split over several devices");
@@ -107,7 +106,7 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
     add_parsed(app, "--tensor-split", flags.shares, parse_shares, "-ts A,B,...|auto: shares of the devices")
         ->type_name("SHARES");
     app.add_option("--main-device", flags.main_device, "device that holds what is not split")
-        ->check(whole_number(0, 0))
+        ->check(whole_number(0, 255))
         ->type_name("N");
     add_number(app, "--candidates", flags.candidates, 1, "candidates per member in merged sampling");
     app.add_flag("--check-members", flags.check_members, "hash mirrored values on every member");

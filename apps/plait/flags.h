@@ -9,10 +9,10 @@
 
 namespace plait::app {
 
-// How to split over several devices; with one there is nothing to split and they change nothing.
+// How to split over several devices, as it was asked for; with one there is nothing to split.
 struct SplitFlags {
-    std::string mode;  // empty: not asked for
-    std::string embedding = "mirrored";
+    std::string mode;       // empty: not asked for
+    std::string embedding;  // empty: not asked for
     std::string experts = "inner";
     std::string exchange = "f32";
     std::string reduce = "auto";

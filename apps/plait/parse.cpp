@@ -100,6 +100,12 @@ std::string parse_shares(const std::string& text) {
     return text;
 }
 
+std::vector<double> share_list(const std::string& text) {
+    std::vector<double> shares;
+    for (const std::string& part : split_list(text)) shares.push_back(number_of<double>(part).value_or(0));
+    return shares;
+}
+
 std::optional<uint64_t> parse_seed(const std::string& text) {
     if (text == "-1") return std::nullopt;
     const auto seed = number_of<uint64_t>(text);

@@ -36,6 +36,7 @@ std::string parse_devices(const std::string& text);             // the text itse
 std::string parse_simd(const std::string& text);                // the text itself, checked
 std::string parse_pre(const std::string& text);                 // the text itself, checked
 std::string parse_shares(const std::string& text);              // the text itself, checked
+std::vector<double> share_list(const std::string& text);        // of a checked text that is not "auto"
 std::optional<uint64_t> parse_seed(const std::string& text);    // nothing for -1: draw one
 std::vector<int64_t> parse_byte_list(const std::string& text);  // "2G,512M" as bytes
 

@@ -14,6 +14,7 @@
 #include "parse.h"
 #include "plait/base/log.h"
 #include "plait/base/progress.h"
+#include "plait/engine/devices.h"
 #include "plait/text/vocab_from_gguf.h"
 #include "plait/tools/reports.h"
 
@@ -30,9 +31,34 @@ void warn_of_idle_flags(const SplitFlags& split) {
     if (split.flash_attention == "off") {
         log_warning("-fa off: attention is always the blocked kind here; going on with it");
     }
-    if (!split.mode.empty() && split.mode != "none") {
-        log_warning(fmt::format("-sm {}: there is one member, so nothing is split", split.mode));
+}
+
+engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
+    engine::SplitOptions split;
+    if (flags.mode == "layer")
+        throw UsageError(
+            "-sm layer: layers cannot be dealt to devices yet; tensor and none can be asked for");
+    if (flags.mode == "row")
+        throw UsageError(
+            "-sm row: splitting weights alone is not possible yet; tensor and none can be asked for");
+    if (flags.mode == "none") split.mode = engine::SplitMode::none;
+    if (flags.mode == "tensor") split.mode = engine::SplitMode::tensor;
+    if (flags.mode == "tensor" && devices == 1)
+        log_warning("-sm tensor: there is one member, so nothing is split");
+    if (flags.exchange != "f32")
+        throw UsageError(
+            fmt::format("--exchange {}: terms can only be exchanged as f32 yet", flags.exchange));
+    if (!flags.shares.empty() && flags.shares != "auto") split.shares = share_list(flags.shares);
+    split.main_device = flags.main_device;
+    if (flags.embedding == "mirrored") split.embedding = plan::EmbeddingSplit::mirrored;
+    if (flags.embedding == "vocab") split.embedding = plan::EmbeddingSplit::vocabulary;
+    if (flags.embedding == "hidden") split.embedding = plan::EmbeddingSplit::hidden;
+    if (flags.experts == "experts") split.experts = plan::ExpertSplit::experts;
+    for (const auto way :
+         {collectives::Way::direct, collectives::Way::pairwise, collectives::Way::butterfly}) {
+        if (flags.reduce == collectives::way_name(way)) split.reduce = way;
     }
+    return split;
 }
 
 void warn_of_untrained_positions(const engine::Prepared& prepared) {
@@ -74,6 +100,7 @@ engine::EngineOptions engine_options(const CommonFlags& flags) {
     const auto default_type = options.exact ? dtype::DType::F32 : dtype::DType::F16;
     options.key_type = flags.key_type.value_or(default_type);
     options.value_type = flags.value_type.value_or(default_type);
+    options.split = split_options(flags.split, engine::check_devices(options.devices));
     warn_of_idle_flags(flags.split);
     return options;
 }

@@ -189,8 +189,8 @@ std::vector<TestTensor> Resident::read_state(Stream& stream) const {
 Slot::Slot(Device& device, Program& program, const Resident& resident, int64_t surplus_rows)
     : segments_(program.segments()) {
     const ProgramNeeds& needs = program.needs();
-    for (const TensorDesc& desc : needs.outputs)
-        output_descs_.push_back(with_rows(desc, desc.shape[0] + surplus_rows));
+    for (const StoredTensor& output : needs.outputs)
+        output_descs_.push_back(with_rows(output.desc, output.desc.shape[0] + surplus_rows));
     inputs_ = alloc_rows(device, {DType::I32, {needs.input_values + surplus_rows}});
     outputs_ = device.row_buffer_type().alloc(output_descs_, Usage::compute);
     scratch_ = alloc_rows(device, plain_bytes(needs.scratch_bytes + surplus_rows));

@@ -108,7 +108,7 @@ TEST_P(DeviceContract, MemoryIsZeroAgainAfterReuse) {
 }
 
 TEST_P(DeviceContract, BuffersMayBeEmpty) {
-    const auto nothing = rows().alloc({}, Usage::compute);
+    const auto nothing = rows().alloc(std::span<const StoredTensor>(), Usage::compute);
     EXPECT_TRUE(nothing->tensors().empty());
     const std::vector<TensorDesc> descs{{DType::F32, {0, 4}}, {DType::F32, {2}}};
     const auto buffer = rows().alloc(descs, Usage::compute);

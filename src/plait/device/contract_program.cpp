@@ -61,7 +61,7 @@ TEST_P(DeviceContract, CompilingTakesNothingAndStatesItsNeeds) {
     EXPECT_GT(needs.scratch_bytes, 0);
     ASSERT_EQ(needs.outputs.size(), 2u);
     for (size_t i = 0; i < 2; ++i)
-        EXPECT_EQ(needs.outputs[i], model.graph.value(model.graph.outputs()[i]).desc);
+        EXPECT_EQ(needs.outputs[i].desc, model.graph.value(model.graph.outputs()[i]).desc);
 }
 
 TEST_P(DeviceContract, HostActionsCutPrograms) {

@@ -52,13 +52,19 @@ struct DeviceDescription {
     std::string kind;          // "cpu", "sim"
     std::string signature;     // devices with equal signatures give equal bits on equal inputs
     std::string details;       // for people: processor, SIMD level, threads
+    std::string memory;        // devices with equal names here have one memory together
     int64_t memory_bytes = 0;  // free for weights, state and scratch when asked
     int32_t workers = 1;
+    std::vector<DeviceDescription> members;           // of a device that is made of several
     std::vector<BufferTypeDescription> buffer_types;  // for weights, best first
     std::vector<SupportRow> rows;                     // best first
 
     // Place of a layout among buffer_types, or -1.
     int find_layout(const std::string& layout_id) const;
+
+    // A device that is not made of several is its own only member.
+    int member_count() const { return members.empty() ? 1 : static_cast<int>(members.size()); }
+    const DeviceDescription& member(size_t index) const { return members.empty() ? *this : members[index]; }
 };
 
 struct OperandDesc {

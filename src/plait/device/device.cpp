@@ -10,6 +10,20 @@ BufferType& Device::row_buffer_type() {
     return buffer_type(index);
 }
 
+Placement Device::place_model(std::span<const ir::WeightSpec> weights,
+                              std::span<const ir::StateGroupSpec> groups) {
+    Placement placement;
+    placement.weights.resize(weights.size());
+    for (const ir::StateGroupSpec& group : groups)
+        placement.state.resize(placement.state.size() + group.tensors.size());
+    return placement;
+}
+
+std::unique_ptr<Buffer> BufferType::alloc(std::span<const ir::TensorDesc> tensors, Usage usage) {
+    const std::vector<StoredTensor> stored(tensors.begin(), tensors.end());
+    return alloc(std::span<const StoredTensor>(stored), usage);
+}
+
 Region whole(Buffer& buffer, int32_t tensor) {
     const int64_t bytes = buffer.tensors()[static_cast<size_t>(tensor)].bytes();
     return {.buffer = &buffer, .tensor = tensor, .offset = 0, .row_bytes = bytes, .rows = 1, .stride = bytes};

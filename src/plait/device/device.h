@@ -10,6 +10,7 @@
 #include "plait/base/cancel.h"
 #include "plait/device/describe.h"
 #include "plait/ir/graph.h"
+#include "plait/ir/layout.h"
 
 // The contract between the engine and whatever computes. Implementers live in backends/; everybody else sees
 // only this. A device, its streams, buffers and programs are used from one thread at a time unless a function
@@ -29,11 +30,40 @@ enum class Usage : uint8_t {
     compute,  // step inputs, outputs, scratch: contents are only meaningful within a step
 };
 
+// A tensor as memory is asked for it: what it is as a whole, and how it lies over the members of a device
+// that is made of several. Other devices hold the whole and take no other layout than mirrored.
+struct StoredTensor {
+    ir::TensorDesc desc;
+    ir::Layout layout;
+    int32_t weight = -1;  // which of the model's weights it is; -1: none
+
+    StoredTensor() = default;
+    StoredTensor(const ir::TensorDesc& whole) : desc(whole) {}  // NOLINT: the usual case
+    StoredTensor(const ir::TensorDesc& whole, ir::Layout lies, int32_t which = -1)
+        : desc(whole), layout(std::move(lies)), weight(which) {}
+};
+
+// How a model's weights and state lie over a device's members, by index.
+struct Placement {
+    std::vector<ir::Layout> weights;
+    std::vector<ir::Layout> state;
+};
+
 class Device {
   public:
     virtual ~Device() = default;
 
     virtual const DeviceDescription& describe() const = 0;
+
+    // Says how a model's weights and state will lie; graphs compiled afterwards are that model's. A device of
+    // one member mirrors everything.
+    virtual Placement place_model(std::span<const ir::WeightSpec> weights,
+                                  std::span<const ir::StateGroupSpec> groups);
+    // Chooses for each weight the buffer type that stores it, over all its readers in all graphs that will be
+    // compiled: an index for buffer_type(), -1 for weights nobody reads. Throws Error naming the first node
+    // that the device cannot run. Pure.
+    virtual std::vector<int> choose_layouts(std::span<const ir::Graph* const> graphs,
+                                            size_t weight_count) = 0;
     Support supports(const OpDesc& op) const { return device::supports(describe(), op); }
 
     // The buffer types of describe().buffer_types, in that order. The one with kRowLayout is also the one for
@@ -58,16 +88,21 @@ class BufferType {
     virtual const BufferTypeDescription& describe() const = 0;
 
     // Bytes one tensor takes: its layout, rounded up to the alignment, and the over-read behind it. Pure.
-    virtual int64_t bytes(const ir::TensorDesc& desc) const = 0;
+    virtual int64_t bytes(const StoredTensor& tensor) const = 0;
+    // The same by member of the device.
+    virtual std::vector<int64_t> member_bytes(const StoredTensor& tensor) const { return {bytes(tensor)}; }
 
     // One buffer with room for all tensors, zero from the start. Throws Error naming bytes wanted and free
     // when there is not enough memory.
-    virtual std::unique_ptr<Buffer> alloc(std::span<const ir::TensorDesc> tensors, Usage usage) = 0;
+    virtual std::unique_ptr<Buffer> alloc(std::span<const StoredTensor> tensors, Usage usage) = 0;
+    std::unique_ptr<Buffer> alloc(std::span<const ir::TensorDesc> tensors, Usage usage);
 
     // A buffer of one tensor that uses the host's bytes where they are, which must outlive it and not change;
     // `readable_behind` bytes behind them may be read too. nullptr where the layout or the device cannot.
-    virtual std::unique_ptr<Buffer> wrap(std::span<const std::byte> host, const ir::TensorDesc& desc,
+    virtual std::unique_ptr<Buffer> wrap(std::span<const std::byte> host, const StoredTensor& tensor,
                                          int64_t readable_behind) = 0;
+    // Whether wrap() will do it, for a tensor with so many bytes behind it.
+    virtual bool can_wrap(const StoredTensor& tensor, int64_t readable_behind) const = 0;
 };
 
 class Buffer {
@@ -140,9 +175,9 @@ class Event {
 
 // What a program needs to be bound, known before anything is allocated.
 struct ProgramNeeds {
-    int64_t scratch_bytes = 0;            // intermediate values and the kernels' workspace
-    int64_t input_values = 0;             // int32 values of the step block (ir::StepLayout::values)
-    std::vector<ir::TensorDesc> outputs;  // the graph's outputs, in order
+    int64_t scratch_bytes = 0;          // intermediate values and the kernels' workspace
+    int64_t input_values = 0;           // int32 values of the step block (ir::StepLayout::values)
+    std::vector<StoredTensor> outputs;  // the graph's outputs, in order
 };
 
 // What a program runs on. A slot's buffers may be larger than this program needs.

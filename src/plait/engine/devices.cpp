@@ -2,34 +2,117 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
+#include <vector>
 
 #include "plait/backends/cpu/cpu_device.h"
+#include "plait/backends/meta/meta_device.h"
 #include "plait/backends/sim/sim_device.h"
 #include "plait/base/error.h"
 
 namespace plait::engine {
 namespace {
 
-constexpr const char* kKnownDevices = "cpu, cpu:CORES (such as cpu:0-3), sim, sim:BYTES (such as sim:2G)";
+constexpr const char* kKnownDevices =
+    "cpu, cpu:CORES (such as cpu:0-3), cpu*N (the cores dealt to N), sim, sim:BYTES (such as sim:2G)";
+constexpr int kMostDevices = 256;
 
-// "kind:argument" or "kind".
+// One device of a list.
 struct DeviceText {
+    std::string text;  // as it was written, without the count
     std::string kind;
     std::string argument;
     bool has_argument = false;
 };
 
-DeviceText split(const std::string& text) {
+DeviceText parse_device(const std::string& text) {
+    DeviceText device{.text = text};
     const size_t colon = text.find(':');
-    if (colon == std::string::npos) return {text, {}, false};
-    return {text.substr(0, colon), text.substr(colon + 1), true};
+    device.kind = text.substr(0, colon);
+    device.has_argument = colon != std::string::npos;
+    if (device.has_argument) device.argument = text.substr(colon + 1);
+    if (device.kind != "cpu" && device.kind != "sim")
+        throw Error(fmt::format("device \"{}\" is unknown; known are {}", text, kKnownDevices));
+    if (device.kind == "sim" && device.has_argument) parse_bytes(device.argument);
+    return device;
 }
 
-std::unique_ptr<device::Device> make_cpu(const DeviceText& text, const EngineOptions& options, Cores& cores) {
-    backends::cpu::CpuOptions cpu{.name = options.devices,
-                                  .workers = options.threads,
+int parse_count(const std::string& text, const std::string& device) {
+    int count = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (fault != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostDevices)
+        throw Error(
+            fmt::format("device \"{}\": expected a count from 1 to {} behind *", device, kMostDevices));
+    return count;
+}
+
+// "cpu*2,sim:1G" -> cpu, cpu, sim:1G. A comma that goes on with a core number belongs to a list of cores.
+std::vector<DeviceText> parse_devices(const std::string& list) {
+    std::vector<std::string> texts(1);
+    for (size_t i = 0; i < list.size(); ++i) {
+        const bool cores = i + 1 < list.size() && std::isdigit(static_cast<unsigned char>(list[i + 1])) != 0;
+        if (list[i] == ',' && !cores) {
+            texts.emplace_back();
+        } else {
+            texts.back() += list[i];
+        }
+    }
+    std::vector<DeviceText> devices;
+    for (const std::string& text : texts) {
+        const size_t star = text.find('*');
+        const int count = star == std::string::npos ? 1 : parse_count(text.substr(star + 1), text);
+        const DeviceText device = parse_device(text.substr(0, star));
+        if (count > 1 && device.kind == "cpu" && device.has_argument)
+            throw Error(
+                fmt::format("device \"{}\": several members on the same cores would only wait for each "
+                            "other; name cores for each",
+                            text));
+        devices.insert(devices.end(), static_cast<size_t>(count), device);
+    }
+    if (devices.size() > kMostDevices)
+        throw Error(fmt::format("expected at most {} devices, found {}", kMostDevices, devices.size()));
+    return devices;
+}
+
+// The texts themselves, numbered where the same stands several times.
+std::vector<std::string> names_of(const std::vector<DeviceText>& devices) {
+    std::vector<std::string> names;
+    for (const DeviceText& device : devices) {
+        const auto same = [&](const DeviceText& other) { return other.text == device.text; };
+        if (std::ranges::count_if(devices, same) == 1) {
+            names.push_back(device.text);
+            continue;
+        }
+        const auto before = static_cast<std::ptrdiff_t>(names.size());
+        const auto number = std::count_if(devices.begin(), devices.begin() + before, same);
+        names.push_back(fmt::format("{}{}{}", device.kind, number, device.text.substr(device.kind.size())));
+    }
+    return names;
+}
+
+// Workers of each device that is given no cores of its own: those wanted, or all usable ones, dealt out.
+std::vector<int> deal_workers(const std::vector<DeviceText>& devices, const EngineOptions& options,
+                              const Cores& cores) {
+    const auto shares = [](const DeviceText& device) { return device.kind == "cpu" && !device.has_argument; };
+    const auto sharers = static_cast<int>(std::ranges::count_if(devices, shares));
+    std::vector<int> workers(devices.size(), options.threads);
+    if (sharers <= 1) return workers;
+    const int threads = options.threads > 0 ? options.threads : cores.usable();
+    int next = 0;
+    for (size_t i = 0; i < devices.size(); ++i) {
+        if (!shares(devices[i])) continue;
+        workers[i] = std::max(1, threads / sharers + (next++ < threads % sharers ? 1 : 0));
+    }
+    return workers;
+}
+
+std::unique_ptr<device::Device> make_cpu(const DeviceText& text, const std::string& name, int workers,
+                                         const EngineOptions& options, Cores& cores) {
+    backends::cpu::CpuOptions cpu{.name = name,
+                                  .workers = workers,
                                   .simd = backends::cpu::simd::parse_level(options.simd),
                                   .exact = options.exact,
                                   .repack = options.repack};
@@ -37,31 +120,47 @@ std::unique_ptr<device::Device> make_cpu(const DeviceText& text, const EngineOpt
     return std::make_unique<backends::cpu::CpuDevice>(cores, cpu);
 }
 
-std::unique_ptr<device::Device> make_sim(const DeviceText& text, const EngineOptions& options, Cores& cores) {
-    backends::sim::SimOptions sim{.name = options.devices};
+std::unique_ptr<device::Device> make_sim(const DeviceText& text, const std::string& name, Cores& cores) {
+    backends::sim::SimOptions sim{.name = name};
     if (text.has_argument) sim.memory_bytes = parse_bytes(text.argument);
     return std::make_unique<backends::sim::SimDevice>(cores, sim);
 }
 
-}  // namespace
-
-void check_devices(const std::string& devices) {
-    if (devices.find(',') != std::string::npos || devices.find('*') != std::string::npos) {
+std::vector<double> shares_of(const SplitOptions& split, size_t devices) {
+    if (split.shares.empty()) return std::vector<double>(devices, 1.0);
+    if (split.shares.size() != devices)
         throw Error(
-            fmt::format("devices \"{}\": several devices cannot be plaited into one yet; name one of {}",
-                        devices, kKnownDevices));
-    }
-    const DeviceText text = split(devices);
-    if (text.kind != "cpu" && text.kind != "sim") {
-        throw Error(fmt::format("device \"{}\" is unknown; known are {}", devices, kKnownDevices));
-    }
-    if (text.kind == "sim" && text.has_argument) parse_bytes(text.argument);
+            fmt::format("the shares (-ts) name {} members, the devices {}", split.shares.size(), devices));
+    plan::check_ratios(split.shares);
+    return split.shares;
 }
 
+}  // namespace
+
+int check_devices(const std::string& devices) { return static_cast<int>(parse_devices(devices).size()); }
+
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores) {
-    check_devices(options.devices);
-    const DeviceText text = split(options.devices);
-    return text.kind == "cpu" ? make_cpu(text, options, cores) : make_sim(text, options, cores);
+    std::vector<DeviceText> texts = parse_devices(options.devices);
+    const SplitOptions& split = options.split;
+    if (split.main_device < 0 || static_cast<size_t>(split.main_device) >= texts.size())
+        throw Error(fmt::format("the main device (--main-device) must be one of 0 to {}, found {}",
+                                texts.size() - 1, split.main_device));
+    if (split.mode == SplitMode::none) texts = {texts[static_cast<size_t>(split.main_device)]};
+    const std::vector<double> shares = shares_of(split, texts.size());
+    const std::vector<std::string> names = names_of(texts);
+    const std::vector<int> workers = deal_workers(texts, options, cores);
+    std::vector<std::unique_ptr<device::Device>> devices;
+    for (size_t i = 0; i < texts.size(); ++i) {
+        devices.push_back(texts[i].kind == "cpu" ? make_cpu(texts[i], names[i], workers[i], options, cores)
+                                                 : make_sim(texts[i], names[i], cores));
+    }
+    if (devices.size() == 1) return std::move(devices[0]);
+    return std::make_unique<backends::meta::MetaDevice>(
+        std::move(devices),
+        backends::meta::MetaOptions{
+            .name = options.devices,
+            .cut = {.ratios = shares, .embedding = split.embedding, .experts = split.experts},
+            .reduce = split.reduce});
 }
 
 int64_t parse_bytes(const std::string& text) {

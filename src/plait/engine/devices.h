@@ -10,13 +10,16 @@
 // The composition root: the one place that names backends.
 namespace plait::engine {
 
-// Makes the device that options.devices asks for: `cpu` (all usable cores), `cpu:0-3` (those cores), `sim` or
-// `sim:2G` (a simulated accelerator with its own memory). Throws Error for an unknown or malformed device,
-// naming the known ones. `cores` outlives the device.
+// Makes the device that options.devices asks for, a list with commas of `cpu` (all usable cores), `cpu:0-3`
+// (those cores), `cpu*3` (usable cores dealt out to three members, which share them if there are fewer),
+// `sim` or `sim:2G` (a simulated accelerator with its own memory), `sim*2`. Several are made into one, as
+// options.split says. Throws Error for an unknown or malformed device, naming the known ones, and for a split
+// that does not fit the list. `cores` outlives the device.
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores);
 
-// Throws Error unless `devices` is a device list that make_device understands; asks no device.
-void check_devices(const std::string& devices);
+// Throws Error unless `devices` is a device list that make_device understands; asks no device. Returns how
+// many devices it names.
+int check_devices(const std::string& devices);
 
 // Bytes of a size like "2G", "512M", "4096": a whole number, with a power-of-two suffix K, M, G or T. Throws
 // Error.

@@ -31,10 +31,11 @@ int64_t largest_shown(const Prepared& prepared) {
 Engine::Engine(Prepared prepared, const LoadProgress& progress)
     : prepared_((require_memory(prepared), std::move(prepared))),
       stream_(prepared_.device->make_stream()),
-      weights_(load::load_weights(prepared_.file, prepared_.model->weights(), prepared_.layouts,
-                                  *prepared_.device, *stream_,
+      weights_(load::load_weights(prepared_.file, prepared_.model->weights(), prepared_.weight_tensors(),
+                                  prepared_.layouts, *prepared_.device, *stream_,
                                   {.use_mapping = prepared_.options.use_mapping, .progress = progress})),
-      state_memory_(prepared_.device->row_buffer_type().alloc(prepared_.state_descs(), device::Usage::state)),
+      state_memory_(
+          prepared_.device->row_buffer_type().alloc(prepared_.state_tensors(), device::Usage::state)),
       state_(group_specs(prepared_), prepared_.options.max_sequences, prepared_.options.context,
              prepared_.options.testing),
       logits_(static_cast<size_t>(prepared_.options.max_outputs * prepared_.model->summary().vocabulary)),

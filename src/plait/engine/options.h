@@ -4,8 +4,11 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "plait/collectives/lower.h"
 #include "plait/dtype/dtype.h"
+#include "plait/plan/cut.h"
 #include "plait/state/paged_state.h"
 
 namespace plait::engine {
@@ -14,12 +17,29 @@ namespace plait::engine {
 // throw Error: the step then fails and leaves no trace.
 using TapFn = std::function<void(int tap, const std::string& name, std::span<const float> values)>;
 
+enum class SplitMode : uint8_t {
+    automatic,  // tensor over several devices
+    none,       // one device runs everything
+    tensor,     // every layer is cut over all members
+};
+
+// How several devices work on one model; of no effect with one.
+struct SplitOptions {
+    SplitMode mode = SplitMode::automatic;
+    std::vector<double> shares;  // by member; empty: equal
+    int main_device = 0;         // of mode `none`: the one that runs
+    plan::EmbeddingSplit embedding = plan::EmbeddingSplit::automatic;
+    plan::ExpertSplit experts = plan::ExpertSplit::inner;
+    collectives::Way reduce = collectives::Way::automatic;
+};
+
 // What to run, on what, and how large. Everything a person can ask of an engine; defaults are those of the
 // command line.
 struct EngineOptions {
     std::string model;  // path
     std::string devices = "cpu";
-    int threads = 0;            // of a CPU device; 0: every usable core
+    SplitOptions split;
+    int threads = 0;            // of all CPU devices; 0: every usable core
     std::string simd = "best";  // a level's name (backends/cpu/simd/select.h)
     bool exact = false;         // F32 activations
     bool repack = true;

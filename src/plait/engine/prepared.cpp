@@ -10,8 +10,6 @@
 #include "plait/engine/devices.h"
 #include "plait/engine/ladder.h"
 #include "plait/load/weights.h"
-#include "plait/plan/place.h"
-#include "plait/plan/residency.h"
 
 namespace plait::engine {
 namespace {
@@ -48,20 +46,29 @@ std::vector<ir::TensorDesc> group_descs(const ir::StateGroupSpec& group, const m
     return descs;
 }
 
-int64_t stored_bytes(device::BufferType& type, std::span<const ir::TensorDesc> descs) {
+using device::StoredTensor;
+
+std::vector<StoredTensor> state_tensors_of(const Prepared& prepared,
+                                           std::span<const models::StatePages> pages) {
+    const auto groups = prepared.model->state_groups();
+    std::vector<StoredTensor> tensors;
+    for (size_t group = 0; group < groups.size(); ++group) {
+        for (const ir::TensorDesc& desc : group_descs(groups[group], pages[group]))
+            tensors.emplace_back(desc, prepared.placement.state[tensors.size()]);
+    }
+    return tensors;
+}
+
+int64_t stored_bytes(device::BufferType& type, std::span<const StoredTensor> tensors) {
     int64_t bytes = 0;
-    for (const ir::TensorDesc& desc : descs) bytes += type.bytes(desc);
+    for (const StoredTensor& tensor : tensors) bytes += type.bytes(tensor);
     return bytes;
 }
 
 // Of a context that is not settled yet.
 int64_t state_bytes(const Prepared& prepared, const EngineOptions& asked, int64_t context) {
-    const auto groups = prepared.model->state_groups();
     const std::vector<models::StatePages> pages = state_pages(*prepared.model, asked, context);
-    int64_t bytes = 0;
-    for (size_t i = 0; i < groups.size(); ++i)
-        bytes += stored_bytes(prepared.device->row_buffer_type(), group_descs(groups[i], pages[i]));
-    return bytes;
+    return stored_bytes(prepared.device->row_buffer_type(), state_tensors_of(prepared, pages));
 }
 
 // The largest context up to `most` whose state takes at most so many bytes; 0 if none does.
@@ -100,6 +107,8 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
     options.context = wanted.tokens;
     const int64_t trained = models::trained_context(prepared.file);
     prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained, true);
+    prepared.placement =
+        prepared.device->place_model(prepared.model->weights(), prepared.model->state_groups());
     ContextChoice choice = wanted;
     if (options.context == 0) choice = {trained, "as trained"};
     if (options.context < 0) choice = default_context(prepared, asked, trained);
@@ -116,7 +125,6 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
 
 void compile(Prepared& prepared) {
     const EngineOptions& options = prepared.options;
-    const device::DeviceDescription& description = prepared.device->describe();
     prepared.ladder = capacity_ladder(options.micro_batch, options.max_sequences, options.max_outputs);
     std::vector<ir::Graph> graphs;
     std::vector<const ir::Graph*> all;
@@ -124,12 +132,8 @@ void compile(Prepared& prepared) {
         graphs.push_back(prepared.model->build(
             {.capacity = capacity, .pages = prepared.pages, .taps = static_cast<bool>(options.tap)}));
     }
-    for (const ir::Graph& graph : graphs) {
-        const device::DeviceDescription* const devices[] = {&description};
-        plan::place(graph, devices);  // refuses what the device cannot run, naming it
-        all.push_back(&graph);
-    }
-    prepared.layouts = plan::choose_residency(all, prepared.model->weights().size(), description);
+    for (const ir::Graph& graph : graphs) all.push_back(&graph);
+    prepared.layouts = prepared.device->choose_layouts(all, prepared.model->weights().size());
     for (const ir::Graph& graph : graphs)
         prepared.programs.push_back(prepared.device->compile(graph, prepared.layouts));
 }
@@ -137,17 +141,28 @@ void compile(Prepared& prepared) {
 void count_memory(Prepared& prepared) {
     device::Device& device = *prepared.device;
     device::BufferType& rows = device.row_buffer_type();
-    MemoryNeeds& memory = prepared.memory;
-    memory = {};
-    const load::WeightBytes weights = load::weight_bytes(
-        prepared.file, prepared.model->weights(), prepared.layouts, device, prepared.options.use_mapping);
-    memory.weights = weights.stored;
-    memory.mapped_weights = weights.mapped;
-    memory.state = stored_bytes(rows, prepared.state_descs());
-    int64_t slot = rows.bytes({ir::DType::I32, {prepared.slot_input_values()}});
-    slot += stored_bytes(rows, prepared.slot_outputs());
-    slot += rows.bytes({ir::DType::F32, {prepared.slot_scratch_bytes() / 4 + 1}});
-    memory.compute = slot * prepared.options.slots;
+    const auto count = device.describe().member_count();
+    prepared.members.assign(static_cast<size_t>(count), {});
+    const auto add = [&](const StoredTensor& tensor, int64_t MemoryNeeds::*what, int64_t times) {
+        const std::vector<int64_t> bytes = rows.member_bytes(tensor);
+        for (size_t member = 0; member < bytes.size(); ++member)
+            prepared.members[member].*what += bytes[member] * times;
+    };
+    const auto weights =
+        load::weight_bytes(prepared.file, prepared.model->weights(), prepared.weight_tensors(),
+                           prepared.layouts, device, prepared.options.use_mapping);
+    for (size_t member = 0; member < weights.size(); ++member) {
+        prepared.members[member].weights = weights[member].stored;
+        prepared.members[member].mapped_weights = weights[member].mapped;
+    }
+    const int slots = prepared.options.slots;
+    for (const StoredTensor& tensor : prepared.state_tensors()) add(tensor, &MemoryNeeds::state, 1);
+    for (const StoredTensor& tensor : prepared.slot_outputs()) add(tensor, &MemoryNeeds::compute, slots);
+    add(ir::TensorDesc{ir::DType::I32, {prepared.slot_input_values()}}, &MemoryNeeds::compute, slots);
+    add(ir::TensorDesc{ir::DType::F32, {prepared.slot_scratch_bytes() / 4 + 1}}, &MemoryNeeds::compute,
+        slots);
+    prepared.memory = {};
+    for (const MemoryNeeds& member : prepared.members) prepared.memory += member;
 }
 
 // Everything that follows from a context.
@@ -186,17 +201,32 @@ void validate(const EngineOptions& options) {
     }
 }
 
-std::vector<ir::TensorDesc> Prepared::state_descs() const {
-    std::vector<ir::TensorDesc> descs;
-    for (size_t group = 0; group < pages.size(); ++group) {
-        const auto more = group_descs(model->state_groups()[group], pages[group]);
-        descs.insert(descs.end(), more.begin(), more.end());
+MemoryNeeds& MemoryNeeds::operator+=(const MemoryNeeds& more) {
+    weights += more.weights;
+    mapped_weights += more.mapped_weights;
+    state += more.state;
+    compute += more.compute;
+    return *this;
+}
+
+std::vector<StoredTensor> Prepared::state_tensors() const { return state_tensors_of(*this, pages); }
+
+std::vector<StoredTensor> Prepared::weight_tensors() const {
+    std::vector<StoredTensor> tensors;
+    for (const ir::WeightSpec& weight : model->weights()) {
+        const size_t index = tensors.size();
+        tensors.emplace_back(weight.desc, placement.weights[index], static_cast<int32_t>(index));
     }
-    return descs;
+    return tensors;
 }
 
 int64_t Prepared::group_bytes(size_t group) const {
-    return stored_bytes(device->row_buffer_type(), group_descs(model->state_groups()[group], pages[group]));
+    const auto groups = model->state_groups();
+    size_t first = 0;
+    for (size_t before = 0; before < group; ++before) first += groups[before].tensors.size();
+    const std::vector<StoredTensor> all = state_tensors();
+    return stored_bytes(device->row_buffer_type(),
+                        std::span(all).subspan(first, groups[group].tensors.size()));
 }
 
 int64_t Prepared::slot_input_values() const {
@@ -205,12 +235,12 @@ int64_t Prepared::slot_input_values() const {
     return values;
 }
 
-std::vector<ir::TensorDesc> Prepared::slot_outputs() const {
-    std::vector<ir::TensorDesc> largest = programs.front()->needs().outputs;
+std::vector<StoredTensor> Prepared::slot_outputs() const {
+    std::vector<StoredTensor> largest = programs.front()->needs().outputs;
     for (const auto& program : programs) {
         for (size_t i = 0; i < largest.size(); ++i) {
-            const ir::TensorDesc& desc = program->needs().outputs[i];
-            if (desc.bytes() > largest[i].bytes()) largest[i] = desc;
+            const StoredTensor& tensor = program->needs().outputs[i];
+            if (tensor.desc.bytes() > largest[i].desc.bytes()) largest[i] = tensor;
         }
     }
     return largest;
@@ -222,6 +252,31 @@ int64_t Prepared::slot_scratch_bytes() const {
     return bytes;
 }
 
+namespace {
+
+// What a member may take: members in one memory have it together, each as much of it as it needs of the
+// whole.
+int64_t free_for(const Prepared& prepared, size_t member) {
+    const device::DeviceDescription& device = prepared.device->describe();
+    const std::string& memory = device.member(member).memory;
+    int64_t others = 0;
+    for (size_t other = 0; other < prepared.members.size(); ++other) {
+        if (other != member && device.member(other).memory == memory)
+            others += prepared.members[other].total();
+    }
+    return device.member(member).memory_bytes - others;
+}
+
+// Of the member that lacks most, over all that share its memory; negative when all have enough.
+int64_t missing_memory(const Prepared& prepared) {
+    int64_t missing = std::numeric_limits<int64_t>::min();
+    for (size_t member = 0; member < prepared.members.size(); ++member)
+        missing = std::max(missing, prepared.members[member].total() - free_for(prepared, member));
+    return missing;
+}
+
+}  // namespace
+
 Prepared prepare(const EngineOptions& options) {
     validate(options);
     Prepared prepared{.options = options, .file = gguf::File::open(options.model)};
@@ -230,7 +285,7 @@ Prepared prepare(const EngineOptions& options) {
     settle(prepared, options, {options.context, "as asked"});
     // What weights and compute take beside the cache is known only now; a context nobody asked for makes room
     // for them.
-    const int64_t missing = prepared.memory.total() - prepared.device->describe().memory_bytes;
+    const int64_t missing = missing_memory(prepared);
     if (options.context < 0 && missing > 0) {
         const int64_t smaller =
             largest_context(prepared, options, prepared.options.context, prepared.memory.state - missing);
@@ -240,15 +295,17 @@ Prepared prepare(const EngineOptions& options) {
 }
 
 void require_memory(const Prepared& prepared) {
-    const int64_t needed = prepared.memory.total();
-    const int64_t free = prepared.device->describe().memory_bytes;
-    if (needed <= free) return;
-    throw Error(
-        fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} are "
-                    "free; a smaller context "
-                    "(-c) or micro-batch (-ub) needs less",
-                    prepared.device->describe().name, needed, prepared.memory.weights, prepared.memory.state,
-                    prepared.memory.compute, free));
+    for (size_t member = 0; member < prepared.members.size(); ++member) {
+        const MemoryNeeds& needs = prepared.members[member];
+        const device::DeviceDescription& device = prepared.device->describe().member(member);
+        const int64_t free = free_for(prepared, member);
+        if (needs.total() <= free) continue;
+        throw Error(
+            fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} "
+                        "are free; a smaller "
+                        "context (-c) or micro-batch (-ub) needs less",
+                        device.name, needs.total(), needs.weights, needs.state, needs.compute, free));
+    }
 }
 
 }  // namespace plait::engine

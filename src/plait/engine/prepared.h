@@ -12,7 +12,7 @@
 
 namespace plait::engine {
 
-// What one device would hold, bytes.
+// What a device, or a member of it, would hold, bytes.
 struct MemoryNeeds {
     int64_t weights = 0;         // stored on the device
     int64_t mapped_weights = 0;  // used where they lie in the file
@@ -20,6 +20,7 @@ struct MemoryNeeds {
     int64_t compute = 0;  // step inputs, outputs and scratch of all slots
 
     int64_t total() const { return weights + state + compute; }
+    MemoryNeeds& operator+=(const MemoryNeeds& more);
 };
 
 // A model compiled for a device: everything that is known before a weight is read or memory taken. `plait
@@ -34,16 +35,19 @@ struct Prepared {
     std::vector<models::StatePages> pages;  // by state group
     std::vector<ir::Capacity> ladder;
     std::vector<std::unique_ptr<device::Program>> programs;  // by capacity
+    device::Placement placement;                             // of weights and state over the device's members
     std::vector<int> layouts;                                // by weight
-    MemoryNeeds memory;
+    std::vector<MemoryNeeds> members;                        // by member of the device
+    MemoryNeeds memory;                                      // of all
 
     // The state tensors, in graph order.
-    std::vector<ir::TensorDesc> state_descs() const;
+    std::vector<device::StoredTensor> state_tensors() const;
+    std::vector<device::StoredTensor> weight_tensors() const;
     // Bytes of a state group's pools.
     int64_t group_bytes(size_t group) const;
     // What one slot must have to serve every program.
     int64_t slot_input_values() const;
-    std::vector<ir::TensorDesc> slot_outputs() const;
+    std::vector<device::StoredTensor> slot_outputs() const;
     int64_t slot_scratch_bytes() const;
 };
 

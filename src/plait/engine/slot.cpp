@@ -3,13 +3,14 @@
 namespace plait::engine {
 namespace {
 
-std::unique_ptr<device::Buffer> alloc_compute(device::Device& device, std::span<const ir::TensorDesc> descs) {
-    return device.row_buffer_type().alloc(descs, device::Usage::compute);
+std::unique_ptr<device::Buffer> alloc_compute(device::Device& device,
+                                              std::span<const device::StoredTensor> tensors) {
+    return device.row_buffer_type().alloc(tensors, device::Usage::compute);
 }
 
 std::unique_ptr<device::Buffer> alloc_compute(device::Device& device, ir::DType type, int64_t values) {
-    const ir::TensorDesc desc{type, {values}};
-    return alloc_compute(device, {&desc, 1});
+    const device::StoredTensor tensor(ir::TensorDesc{type, {values}});
+    return alloc_compute(device, {&tensor, 1});
 }
 
 std::vector<ir::StepGroupLimits> group_limits(const Prepared& prepared) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plait/ir/shard_rule.h"
 #include "plait/ir/step.h"
 #include "plait/ir/tensor.h"
 
@@ -81,6 +82,10 @@ struct Descriptor {
     // The op happens on the host, between two segments of a program: the host may read the inputs and, unless
     // the op is a view, fills the outputs. reference is then nullptr.
     bool host_action = false;
+    // The members of a device run it together (ops/collective.h); reference is then nullptr.
+    bool collective = false;
+    // How the op behaves when operands are spread over members; none: it stands in members' graphs only.
+    ShardFn<OpType> shard = nullptr;
 };
 
 // The place of number `id` among `count` things, of which the first has number `first`; -1: it is not among

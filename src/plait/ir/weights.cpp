@@ -32,6 +32,8 @@ const char* role_name(Role role) {
             return "expert up";
         case Role::expert_down:
             return "expert down";
+        case Role::expert_down_bias:
+            return "expert down bias";
     }
     return "";
 }

@@ -26,14 +26,41 @@ enum class Role : uint8_t {
     ffn_down,               // input features are the inner width: the product is a sum of terms
     expert_up,              // ffn_up inside each expert
     expert_down,            // ffn_down inside each expert
+    expert_down_bias,       // its bias [experts, width]: a term that is added once
 };
 
 const char* role_name(Role role);
 
+// The heads of one attention. A query head reads key/value head number (its own / queries_per_kv()).
+struct HeadCounts {
+    int64_t query = 0;
+    int64_t kv = 0;  // divides query
+    int64_t key_width = 0;
+    int64_t value_width = 0;
+
+    int64_t queries_per_kv() const { return query / kv; }
+    bool operator==(const HeadCounts&) const = default;
+};
+
+// Where a weight may be cut. Weights and state of one `part`, which is an attention or a feed-forward
+// network, are cut at the same places.
+struct Cut {
+    Role role = Role::replicated;
+    std::string part;  // "blk.3.attn"; empty for roles that stand alone
+    HeadCounts heads;  // of roles that are about heads
+
+    Cut(Role of = Role::replicated) : role(of) {}  // NOLINT: a role that stands alone is a cut
+    Cut(Role of, std::string in_part) : role(of), part(std::move(in_part)) {}
+    Cut(Role of, std::string in_part, const HeadCounts& of_heads)
+        : role(of), part(std::move(in_part)), heads(of_heads) {}
+};
+
 struct WeightSpec {
     std::string name;  // the tensor's name in the file
     TensorDesc desc;
-    Role role = Role::replicated;
+    Cut cut;
+
+    Role role() const { return cut.role; }
 };
 
 // One tensor of paged state: for every token one row of `width` values per head.
@@ -42,7 +69,7 @@ struct StateTensorSpec {
     DType type = DType::F16;
     int64_t heads = 0;
     int64_t width = 0;
-    Role role = Role::key_value;
+    Cut cut = Role::key_value;
 };
 
 // Layers whose state lives equally long share a group: one page list serves all its tensors.

@@ -21,17 +21,19 @@ int64_t readable_behind(const gguf::File& file, const gguf::Tensor& tensor) {
     return static_cast<int64_t>(mapped - (file.offset_of(tensor) + tensor.data.size()));
 }
 
-bool can_stay_in_file(const gguf::File& file, const ir::WeightSpec& spec, const device::BufferType& type) {
-    const device::BufferTypeDescription& description = type.describe();
-    return description.host_readable && readable_behind(file, source(file, spec)) >= description.over_read;
+bool can_stay_in_file(const gguf::File& file, const ir::WeightSpec& spec, const device::StoredTensor& tensor,
+                      const device::BufferType& type) {
+    return type.can_wrap(tensor, readable_behind(file, source(file, spec)));
 }
 
 class Loader {
   public:
-    Loader(const gguf::File& file, std::span<const ir::WeightSpec> specs, std::span<const int> layouts,
+    Loader(const gguf::File& file, std::span<const ir::WeightSpec> specs,
+           std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
            device::Device& device, device::Stream& stream, const LoadOptions& options)
         : file_(file),
           specs_(specs),
+          tensors_(tensors),
           layouts_(layouts),
           device_(device),
           stream_(stream),
@@ -50,9 +52,9 @@ class Loader {
         for (size_t weight = 0; weight < specs_.size(); ++weight) {
             if (layouts_[weight] < 0) continue;
             device::BufferType& type = device_.buffer_type(layouts_[weight]);
-            if (!can_stay_in_file(file_, specs_[weight], type)) continue;
+            if (!can_stay_in_file(file_, specs_[weight], tensors_[weight], type)) continue;
             const gguf::Tensor& tensor = source(file_, specs_[weight]);
-            auto buffer = type.wrap(tensor.data, specs_[weight].desc, readable_behind(file_, tensor));
+            auto buffer = type.wrap(tensor.data, tensors_[weight], readable_behind(file_, tensor));
             ENSURE(buffer != nullptr, "memory the host can read can be the host's");
             weights_.regions[weight] = device::whole(*buffer, 0);
             weights_.buffers.push_back(std::move(buffer));
@@ -67,19 +69,19 @@ class Loader {
     void allocate_the_rest() {
         const auto types = static_cast<int>(device_.describe().buffer_types.size());
         for (int type = 0; type < types; ++type) {
-            std::vector<ir::TensorDesc> descs;
+            std::vector<device::StoredTensor> stored;
             std::vector<size_t> held;
             for (size_t weight = 0; weight < specs_.size(); ++weight) {
                 if (!is_pending(weight) || layouts_[weight] != type) continue;
-                descs.push_back(specs_[weight].desc);
+                stored.push_back(tensors_[weight]);
                 held.push_back(weight);
             }
             if (held.empty()) continue;
-            auto buffer = device_.buffer_type(type).alloc(descs, device::Usage::weights);
+            auto buffer = device_.buffer_type(type).alloc(stored, device::Usage::weights);
             for (size_t i = 0; i < held.size(); ++i) {
                 weights_.regions[held[i]] = device::whole(*buffer, static_cast<int32_t>(i));
                 to_copy_.push_back(held[i]);
-                bytes_to_copy_ += descs[i].bytes();
+                bytes_to_copy_ += stored[i].desc.bytes();
             }
             weights_.buffers.push_back(std::move(buffer));
         }
@@ -97,6 +99,7 @@ class Loader {
 
     const gguf::File& file_;
     std::span<const ir::WeightSpec> specs_;
+    std::span<const device::StoredTensor> tensors_;
     std::span<const int> layouts_;
     device::Device& device_;
     device::Stream& stream_;
@@ -108,25 +111,32 @@ class Loader {
 
 }  // namespace
 
-WeightBytes weight_bytes(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                         std::span<const int> layouts, device::Device& device, bool use_mapping) {
-    WeightBytes bytes;
+std::vector<WeightBytes> weight_bytes(const gguf::File& file, std::span<const ir::WeightSpec> specs,
+                                      std::span<const device::StoredTensor> tensors,
+                                      std::span<const int> layouts, device::Device& device,
+                                      bool use_mapping) {
+    std::vector<WeightBytes> bytes(static_cast<size_t>(device.describe().member_count()));
     for (size_t weight = 0; weight < specs.size(); ++weight) {
         if (layouts[weight] < 0) continue;
+        const device::StoredTensor& tensor = tensors[weight];
         const device::BufferType& type = device.buffer_type(layouts[weight]);
-        if (use_mapping && can_stay_in_file(file, specs[weight], type)) {
-            bytes.mapped += specs[weight].desc.bytes();
-        } else {
-            bytes.stored += type.bytes(specs[weight].desc);
+        const bool stays = use_mapping && can_stay_in_file(file, specs[weight], tensor, type);
+        const std::vector<int64_t> stored = type.member_bytes(tensor);
+        for (size_t member = 0; member < bytes.size(); ++member) {
+            if (stays)
+                bytes[member].mapped +=
+                    ir::stored_desc(tensor.desc, tensor.layout, static_cast<int>(member)).bytes();
+            else
+                bytes[member].stored += stored[member];
         }
     }
     return bytes;
 }
 
 Weights load_weights(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                     std::span<const int> layouts, device::Device& device, device::Stream& stream,
-                     const LoadOptions& options) {
-    return Loader(file, specs, layouts, device, stream, options).run();
+                     std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
+                     device::Device& device, device::Stream& stream, const LoadOptions& options) {
+    return Loader(file, specs, tensors, layouts, device, stream, options).run();
 }
 
 }  // namespace plait::load

@@ -30,13 +30,16 @@ struct WeightBytes {
     int64_t mapped = 0;  // used where they lie in the file
     int64_t stored = 0;  // held in device memory
 };
-WeightBytes weight_bytes(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                         std::span<const int> layouts, device::Device& device, bool use_mapping);
+// By member of the device.
+std::vector<WeightBytes> weight_bytes(const gguf::File& file, std::span<const ir::WeightSpec> specs,
+                                      std::span<const device::StoredTensor> tensors,
+                                      std::span<const int> layouts, device::Device& device, bool use_mapping);
 
-// Puts each weight into the buffer type of its layout (as plan::choose_residency gave it). Packing happens
-// tensor by tensor on the device's own threads. Throws Error when memory does not suffice.
+// Puts each weight, which lies over the device's members as `tensors` says, into the buffer type of its
+// layout (as Device::choose_layouts gave it). Packing happens tensor by tensor on the device's own threads.
+// Throws Error when memory does not suffice.
 Weights load_weights(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                     std::span<const int> layouts, device::Device& device, device::Stream& stream,
-                     const LoadOptions& options);
+                     std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
+                     device::Device& device, device::Stream& stream, const LoadOptions& options);
 
 }  // namespace plait::load

@@ -26,9 +26,11 @@ class LayerWeights {
     int64_t width() const { return parameters_.size.width; }
     const AttentionShape& heads() const { return parameters_.attention; }
 
-    Norm norm(const char* part, const ir::Shape& shape, ir::Role role = ir::Role::replicated) {
+    ir::Cut cut(ir::Role role) const { return attention_cut(role, layer_, heads()); }
+
+    Norm norm(const char* part, const ir::Shape& shape, const ir::Cut& cut = {}) {
         return declare_norm(table_, layer_name(layer_, part), form_.norm,
-                            {.shape = shape, .role = role, .epsilon = parameters_.epsilon});
+                            {.shape = shape, .cut = cut, .epsilon = parameters_.epsilon});
     }
 
     bool has(const char* part) const { return table_.contains(layer_name(layer_, part) + ".weight"); }
@@ -44,11 +46,11 @@ class LayerWeights {
                 return HeadNorms{norm(kQuery, {heads().key_width}), norm(kKey, {heads().key_width})};
             case QueryKeyNorms::by_head:
                 if (!has(kQuery) && !has(kKey)) return std::nullopt;
-                return HeadNorms{norm(kQuery, {heads().query_heads, heads().key_width}, ir::Role::query),
-                                 norm(kKey, {heads().kv_heads, heads().key_width}, ir::Role::key_value)};
+                return HeadNorms{norm(kQuery, {heads().query_heads, heads().key_width}, cut(ir::Role::query)),
+                                 norm(kKey, {heads().kv_heads, heads().key_width}, cut(ir::Role::key_value))};
             case QueryKeyNorms::whole:
-                return HeadNorms{norm(kQuery, {heads().query_features()}),
-                                 norm(kKey, {heads().key_features()})};
+                return HeadNorms{norm(kQuery, {heads().query_features()}, cut(ir::Role::query)),
+                                 norm(kKey, {heads().key_features()}, cut(ir::Role::key_value))};
         }
         ENSURE(false, "every form of norms has weights");
     }

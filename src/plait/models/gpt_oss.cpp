@@ -66,13 +66,13 @@ Parameters read_parameters(const KeyReader& keys) {
 Layer declare_layer(WeightTable& table, int64_t layer, const Parameters& parameters) {
     const int64_t width = parameters.size.width;
     const AttentionShape& shape = parameters.attention;
-    return {
-        .attention_norm = declare_rms_norm(table, layer_name(layer, "attn_norm"), parameters.norm()),
-        .projections = declare_separate_projections(table, layer, width, shape, Bias::required),
-        .sinks = table.require(layer_name(layer, "attn_sinks.weight"), {shape.query_heads}, ir::Role::query),
-        .attention_output = declare_attention_output(table, layer, width, shape, Bias::required),
-        .ffn_norm = declare_rms_norm(table, layer_name(layer, "post_attention_norm"), parameters.norm()),
-        .ffn = declare_moe_ffn(table, layer, parameters.moe)};
+    return {.attention_norm = declare_rms_norm(table, layer_name(layer, "attn_norm"), parameters.norm()),
+            .projections = declare_separate_projections(table, layer, width, shape, Bias::required),
+            .sinks = table.require(layer_name(layer, "attn_sinks.weight"), {shape.query_heads},
+                                   attention_cut(ir::Role::query, layer, shape)),
+            .attention_output = declare_attention_output(table, layer, width, shape, Bias::required),
+            .ffn_norm = declare_rms_norm(table, layer_name(layer, "post_attention_norm"), parameters.norm()),
+            .ffn = declare_moe_ffn(table, layer, parameters.moe)};
 }
 
 Weights declare_weights(WeightTable& table, const Parameters& parameters) {

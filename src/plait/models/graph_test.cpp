@@ -57,10 +57,10 @@ TEST(LlamaGraph, RoutesToExperts) {
     EXPECT_EQ(counts[name_of<ir::WeightedSum>()], 2);
     const ir::TopKExperts expected{.used = 2, .renormalise = true, .scale = 1.0f};
     EXPECT_EQ(node(graph, "blk.1.ffn_choice").op, ir::Op(expected));
-    EXPECT_EQ(llama.weight("blk.0.ffn_gate_inp.weight").role, ir::Role::replicated);
-    EXPECT_EQ(llama.weight("blk.0.ffn_gate_exps.weight").role, ir::Role::expert_up);
-    EXPECT_EQ(llama.weight("blk.0.ffn_up_exps.weight").role, ir::Role::expert_up);
-    EXPECT_EQ(llama.weight("blk.0.ffn_down_exps.weight").role, ir::Role::expert_down);
+    EXPECT_EQ(llama.weight("blk.0.ffn_gate_inp.weight").role(), ir::Role::replicated);
+    EXPECT_EQ(llama.weight("blk.0.ffn_gate_exps.weight").role(), ir::Role::expert_up);
+    EXPECT_EQ(llama.weight("blk.0.ffn_up_exps.weight").role(), ir::Role::expert_up);
+    EXPECT_EQ(llama.weight("blk.0.ffn_down_exps.weight").role(), ir::Role::expert_down);
 }
 
 TEST(LlamaGraph, AddsTheBiasesAFileHas) {
@@ -77,7 +77,7 @@ TEST(LlamaGraph, AddsTheBiasesAFileHas) {
         const ir::Graph graph = llama.graph();
         EXPECT_EQ(ops_of(graph)[name_of<ir::Add>()], 5) << part;
         EXPECT_EQ(node(graph, stem + ".bias").inputs[0], node(graph, stem).outputs[0]) << part;
-        EXPECT_EQ(llama.weight(stem + ".bias").role, role) << part;
+        EXPECT_EQ(llama.weight(stem + ".bias").role(), role) << part;
     }
 }
 
@@ -96,16 +96,16 @@ TEST(LlamaGraph, UsesFrequencyDivisorsIfThereAreAny) {
 
 TEST(LlamaGraph, WeightsHaveTheirRoles) {
     const Loaded llama(test::llama_recipe());
-    EXPECT_EQ(llama.weight("token_embd.weight").role, ir::Role::embedding);
-    EXPECT_EQ(llama.weight("output.weight").role, ir::Role::vocabulary);
-    EXPECT_EQ(llama.weight("output_norm.weight").role, ir::Role::replicated);
-    EXPECT_EQ(llama.weight("blk.0.attn_norm.weight").role, ir::Role::replicated);
-    EXPECT_EQ(llama.weight("blk.0.attn_q.weight").role, ir::Role::query);
-    EXPECT_EQ(llama.weight("blk.0.attn_k.weight").role, ir::Role::key_value);
-    EXPECT_EQ(llama.weight("blk.0.attn_v.weight").role, ir::Role::key_value);
-    EXPECT_EQ(llama.weight("blk.0.attn_output.weight").role, ir::Role::attention_output);
-    EXPECT_EQ(llama.weight("blk.0.ffn_up.weight").role, ir::Role::ffn_up);
-    EXPECT_EQ(llama.weight("blk.0.ffn_down.weight").role, ir::Role::ffn_down);
+    EXPECT_EQ(llama.weight("token_embd.weight").role(), ir::Role::embedding);
+    EXPECT_EQ(llama.weight("output.weight").role(), ir::Role::vocabulary);
+    EXPECT_EQ(llama.weight("output_norm.weight").role(), ir::Role::replicated);
+    EXPECT_EQ(llama.weight("blk.0.attn_norm.weight").role(), ir::Role::replicated);
+    EXPECT_EQ(llama.weight("blk.0.attn_q.weight").role(), ir::Role::query);
+    EXPECT_EQ(llama.weight("blk.0.attn_k.weight").role(), ir::Role::key_value);
+    EXPECT_EQ(llama.weight("blk.0.attn_v.weight").role(), ir::Role::key_value);
+    EXPECT_EQ(llama.weight("blk.0.attn_output.weight").role(), ir::Role::attention_output);
+    EXPECT_EQ(llama.weight("blk.0.ffn_up.weight").role(), ir::Role::ffn_up);
+    EXPECT_EQ(llama.weight("blk.0.ffn_down.weight").role(), ir::Role::ffn_down);
     EXPECT_EQ(llama.weight("blk.0.attn_q.weight").desc, (ir::TensorDesc{ir::DType::F32, {24, 12}}));
 }
 
@@ -132,7 +132,7 @@ TEST(LlamaGraph, ATiedEmbeddingIsOneWeight) {
     Recipe recipe = test::llama_recipe();
     recipe.erase_tensor("output.weight");
     const Loaded llama(recipe);
-    EXPECT_EQ(llama.weight("token_embd.weight").role, ir::Role::tied_embedding);
+    EXPECT_EQ(llama.weight("token_embd.weight").role(), ir::Role::tied_embedding);
     const ir::Graph graph = llama.graph();
     EXPECT_EQ(node(graph, "output").inputs[1], node(graph, "token_embd").inputs[0]);
 }
@@ -202,18 +202,18 @@ TEST(Gpt2Graph, SlicesTheFusedProjection) {
     EXPECT_EQ(node(graph, "blk.1.attn_q").op, ir::Op(ir::Slice{.begin = 0, .extent = 12}));
     EXPECT_EQ(node(graph, "blk.1.attn_k").op, ir::Op(ir::Slice{.begin = 12, .extent = 12}));
     EXPECT_EQ(node(graph, "blk.1.attn_v").op, ir::Op(ir::Slice{.begin = 24, .extent = 12}));
-    EXPECT_EQ(gpt2.weight("blk.1.attn_qkv.weight").role, ir::Role::fused_query_key_value);
-    EXPECT_EQ(gpt2.weight("blk.1.attn_qkv.bias").role, ir::Role::fused_query_key_value);
-    EXPECT_EQ(gpt2.weight("position_embd.weight").role, ir::Role::position_embedding);
-    EXPECT_EQ(gpt2.weight("token_embd.weight").role, ir::Role::tied_embedding);
+    EXPECT_EQ(gpt2.weight("blk.1.attn_qkv.weight").role(), ir::Role::fused_query_key_value);
+    EXPECT_EQ(gpt2.weight("blk.1.attn_qkv.bias").role(), ir::Role::fused_query_key_value);
+    EXPECT_EQ(gpt2.weight("position_embd.weight").role(), ir::Role::position_embedding);
+    EXPECT_EQ(gpt2.weight("token_embd.weight").role(), ir::Role::tied_embedding);
 }
 
 TEST(Gpt2Graph, TakesAnOutputMatrixOfItsOwn) {
     Recipe recipe = test::gpt2_recipe();
     recipe.add_tensor("output.weight", {7, 12});
     const Loaded gpt2(recipe);
-    EXPECT_EQ(gpt2.weight("output.weight").role, ir::Role::vocabulary);
-    EXPECT_EQ(gpt2.weight("token_embd.weight").role, ir::Role::embedding);
+    EXPECT_EQ(gpt2.weight("output.weight").role(), ir::Role::vocabulary);
+    EXPECT_EQ(gpt2.weight("token_embd.weight").role(), ir::Role::embedding);
 }
 
 // A layer's nodes, without those of attention itself and without "blk.0.".
@@ -380,14 +380,15 @@ TEST(DecoderGraph, SlicesTheFusedNetworkGateFirst) {
     EXPECT_EQ(node(graph, "blk.1.ffn_gate_half").op, ir::Op(ir::Slice{.begin = 0, .extent = 10}));
     EXPECT_EQ(node(graph, "blk.1.ffn_up_half").op, ir::Op(ir::Slice{.begin = 10, .extent = 10}));
     EXPECT_EQ(node(graph, "blk.1.ffn_activation").inputs[0], node(graph, "blk.1.ffn_gate_half").outputs[0]);
-    EXPECT_EQ(phi3.weight("blk.1.ffn_up.weight").role, ir::Role::fused_gate_up);
+    EXPECT_EQ(phi3.weight("blk.1.ffn_up.weight").role(), ir::Role::fused_gate_up);
 }
 
 TEST(DecoderGraph, NormsOfEachHeadAreCutByHeads) {
     const Loaded command_r(test::recipe_of("command-r"));
-    EXPECT_EQ(command_r.weight("blk.1.attn_q_norm.weight").role, ir::Role::query);
-    EXPECT_EQ(command_r.weight("blk.1.attn_k_norm.weight").role, ir::Role::key_value);
-    EXPECT_EQ(Loaded(test::recipe_of("qwen3")).weight("blk.1.attn_q_norm.weight").role, ir::Role::replicated);
+    EXPECT_EQ(command_r.weight("blk.1.attn_q_norm.weight").role(), ir::Role::query);
+    EXPECT_EQ(command_r.weight("blk.1.attn_k_norm.weight").role(), ir::Role::key_value);
+    EXPECT_EQ(Loaded(test::recipe_of("qwen3")).weight("blk.1.attn_q_norm.weight").role(),
+              ir::Role::replicated);
 }
 
 TEST(GraphDeathTest, NeedsPagesForEveryGroup) {

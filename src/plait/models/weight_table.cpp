@@ -26,14 +26,14 @@ void WeightTable::refuse(std::string_view name, std::string_view problem) const 
     throw Error(fmt::format("{}: tensor {}: {}", file_.source(), quote(name), problem));
 }
 
-WeightIndex WeightTable::require(const std::string& name, const ir::Shape& shape, ir::Role role) {
-    const auto index = optional(name, shape, role);
+WeightIndex WeightTable::require(const std::string& name, const ir::Shape& shape, const ir::Cut& cut) {
+    const auto index = optional(name, shape, cut);
     if (!index) refuse(name, fmt::format("needed by architecture {} but not in the file", architecture_));
     return *index;
 }
 
 std::optional<WeightIndex> WeightTable::optional(const std::string& name, const ir::Shape& shape,
-                                                 ir::Role role) {
+                                                 const ir::Cut& cut) {
     const gguf::Tensor* tensor = file_.find_tensor(name);
     if (tensor == nullptr) return std::nullopt;
     const ir::Shape found = shape_of(*tensor);
@@ -49,25 +49,25 @@ std::optional<WeightIndex> WeightTable::optional(const std::string& name, const 
     const auto place = static_cast<size_t>(tensor - file_.tensors().data());
     ENSURE(!read_[place], name);
     read_[place] = true;
-    weights_.push_back({name, {type, shape}, role});
+    weights_.push_back({name, {type, shape}, cut});
     return static_cast<WeightIndex>(weights_.size() - 1);
 }
 
-std::optional<WeightIndex> WeightTable::find(const std::string& name, const ir::Shape& shape, ir::Role role,
-                                             Presence presence) {
+std::optional<WeightIndex> WeightTable::find(const std::string& name, const ir::Shape& shape,
+                                             const ir::Cut& cut, Presence presence) {
     switch (presence) {
         case Presence::absent:
             return std::nullopt;
         case Presence::optional:
-            return optional(name, shape, role);
+            return optional(name, shape, cut);
         case Presence::required:
-            return require(name, shape, role);
+            return require(name, shape, cut);
     }
     ENSURE(false, "every presence is handled");
 }
 
-WeightIndex WeightTable::require_row(const std::string& name, int64_t width, ir::Role role) {
-    const WeightIndex index = require(name, {width}, role);
+WeightIndex WeightTable::require_row(const std::string& name, int64_t width, const ir::Cut& cut) {
+    const WeightIndex index = require(name, {width}, cut);
     weights_[static_cast<size_t>(index)].desc.shape = {1, width};
     return index;
 }

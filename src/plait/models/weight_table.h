@@ -33,12 +33,12 @@ class WeightTable {
     bool contains(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
     // Each name is asked for once (ENSUREd). Both throw Error naming tensor, expected and found shape or
     // type; require() also when the tensor is missing.
-    WeightIndex require(const std::string& name, const ir::Shape& shape, ir::Role role);
-    std::optional<WeightIndex> optional(const std::string& name, const ir::Shape& shape, ir::Role role);
-    std::optional<WeightIndex> find(const std::string& name, const ir::Shape& shape, ir::Role role,
+    WeightIndex require(const std::string& name, const ir::Shape& shape, const ir::Cut& cut);
+    std::optional<WeightIndex> optional(const std::string& name, const ir::Shape& shape, const ir::Cut& cut);
+    std::optional<WeightIndex> find(const std::string& name, const ir::Shape& shape, const ir::Cut& cut,
                                     Presence presence);
     // A vector [width] of the file as the matrix [1, width] that it is to the computation.
-    WeightIndex require_row(const std::string& name, int64_t width, ir::Role role);
+    WeightIndex require_row(const std::string& name, int64_t width, const ir::Cut& cut);
     // A tensor that the file must have although this model makes no use of it.
     void expect(const std::string& name, const ir::Shape& shape);
 

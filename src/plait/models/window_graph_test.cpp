@@ -149,7 +149,7 @@ TEST(Gemma2Graph, TakesTurnsAndCaps) {
     EXPECT_THAT(node_names(graph), Not(Contains("blk.0.attn_q_norm")));
     EXPECT_EQ(node(graph, "output_cap").op, ir::Op(ir::SoftCap{.cap = 20.0f}));
     EXPECT_EQ(graph.outputs()[0], node(graph, "output_cap").outputs[0]);
-    EXPECT_EQ(gemma.weight("token_embd.weight").role, ir::Role::tied_embedding);
+    EXPECT_EQ(gemma.weight("token_embd.weight").role(), ir::Role::tied_embedding);
     const ir::Graph large = Loaded(with_layers(test::gemma2_recipe(), 46)).graph();
     EXPECT_FLOAT_EQ(attention(large, 0).scale, 1.0f / std::sqrt(12.0f / 6.0f));
 }
@@ -189,7 +189,7 @@ TEST(GptOssGraph, HasSinksAndEveryOtherLayerAWindow) {
         const ir::Node& attends = node(graph, layer + "attn");
         ASSERT_EQ(attends.inputs.size(), 4u);
         EXPECT_EQ(graph.value(attends.inputs[3]).name, layer + "attn_sinks.weight");
-        EXPECT_EQ(model.weight(layer + "attn_sinks.weight").role, ir::Role::query);
+        EXPECT_EQ(model.weight(layer + "attn_sinks.weight").role(), ir::Role::query);
     }
 }
 
@@ -204,8 +204,8 @@ TEST(GptOssGraph, GatesAndChoosesInItsOwnWay) {
     const ir::Node& bias = node(graph, "blk.1.ffn_down_exps.bias");
     EXPECT_EQ(bias.inputs[0], node(graph, "blk.1.ffn_down_exps").outputs[0]);
     EXPECT_EQ(bias.inputs[2], node(graph, "blk.1.ffn_choice").outputs[0]);
-    EXPECT_EQ(model.weight("blk.0.ffn_gate_exps.bias").role, ir::Role::expert_up);
-    EXPECT_EQ(model.weight("blk.0.ffn_down_exps.bias").role, ir::Role::replicated);
+    EXPECT_EQ(model.weight("blk.0.ffn_gate_exps.bias").role(), ir::Role::expert_up);
+    EXPECT_EQ(model.weight("blk.0.ffn_down_exps.bias").role(), ir::Role::replicated);
 }
 
 TEST(GptOssGraph, StretchesItsContextWithYarn) {

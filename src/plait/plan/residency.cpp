@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/plan/place.h"
 
 namespace plait::plan {
 namespace {
@@ -58,6 +59,8 @@ std::vector<int> choose_residency(std::span<const ir::Graph* const> graphs, size
     for (const auto& readers : readers_by_weight(graphs, weight_count)) {
         choice.push_back(choose_for(readers, device));
     }
+    const device::DeviceDescription* const devices[] = {&device};
+    for (const ir::Graph* graph : graphs) place(*graph, devices);  // nodes without weights
     return choice;
 }
 

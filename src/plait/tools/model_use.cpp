@@ -18,7 +18,7 @@ void describe_model(const models::Model& model, ModelUse& use) {
     use.vocabulary = summary.vocabulary;
     use.trained_context = summary.trained_context;
     for (const ir::WeightSpec& weight : model.weights()) {
-        const std::string role = ir::role_name(weight.role);
+        const std::string role = ir::role_name(weight.role());
         ModelUse::RoleTotal& total = use.roles[role];
         ++total.tensors;
         total.bytes += weight.desc.bytes();

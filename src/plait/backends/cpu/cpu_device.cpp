@@ -46,6 +46,7 @@ void CpuDevice::describe_self(const CpuOptions& options, int workers) {
                                          options.exact ? " exact" : "", options.repack ? "" : " rows");
     description_.details = fmt::format("{}, {} kernels, {} thread{}", probe_cpu().name,
                                        simd::name(options.simd), workers, workers == 1 ? "" : "s");
+    description_.memory = "host";
     description_.memory_bytes = static_cast<int64_t>(memory_info().available);
     description_.workers = workers;
     for (const auto& type : buffer_types_) description_.buffer_types.push_back(type->describe());

@@ -11,6 +11,7 @@
 #include "plait/backends/cpu/simd/select.h"
 #include "plait/base/cores.h"
 #include "plait/device/device.h"
+#include "plait/plan/residency.h"
 
 namespace plait::backends::cpu {
 
@@ -31,6 +32,9 @@ class CpuDevice : public device::Device {
 
     const device::DeviceDescription& describe() const override { return description_; }
     device::BufferType& buffer_type(int index) override { return *buffer_types_[static_cast<size_t>(index)]; }
+    std::vector<int> choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) override {
+        return plan::choose_residency(graphs, weight_count, description_);
+    }
     std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;

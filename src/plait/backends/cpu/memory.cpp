@@ -25,34 +25,41 @@ std::byte* map_pages(const std::string& device_name, size_t bytes) {
 
 }  // namespace
 
-int64_t CpuBufferType::bytes(const ir::TensorDesc& desc) const {
-    return round_up(layout_bytes_(desc) + kOverRead, kAlignment);
+int64_t CpuBufferType::bytes(const device::StoredTensor& tensor) const {
+    return round_up(layout_bytes_(tensor.desc) + kOverRead, kAlignment);
 }
 
-std::unique_ptr<device::Buffer> CpuBufferType::alloc(std::span<const ir::TensorDesc> tensors,
+std::unique_ptr<device::Buffer> CpuBufferType::alloc(std::span<const device::StoredTensor> tensors,
                                                      device::Usage usage) {
     int64_t total = 0;
-    for (const ir::TensorDesc& desc : tensors) total += bytes(desc);
+    for (const device::StoredTensor& tensor : tensors) total += bytes(tensor);
     if (total == 0) total = kAlignment;
     std::byte* memory = map_pages(device_name_, static_cast<size_t>(total));
     std::vector<std::byte*> begins;
     std::byte* next = memory;
-    for (const ir::TensorDesc& desc : tensors) {
+    std::vector<ir::TensorDesc> descs;
+    for (const device::StoredTensor& tensor : tensors) {
+        descs.push_back(tensor.desc);
         begins.push_back(next);
-        next += bytes(desc);
+        next += bytes(tensor);
     }
-    return std::make_unique<CpuBuffer>(*this, usage, std::vector(tensors.begin(), tensors.end()),
-                                       std::move(begins), memory, static_cast<size_t>(total));
+    return std::make_unique<CpuBuffer>(*this, usage, std::move(descs), std::move(begins), memory,
+                                       static_cast<size_t>(total));
 }
 
 std::unique_ptr<device::Buffer> CpuBufferType::wrap(std::span<const std::byte> host,
-                                                    const ir::TensorDesc& desc, int64_t readable_behind) {
-    if (!is_rows() || readable_behind < kOverRead) return nullptr;
-    ENSURE(static_cast<int64_t>(host.size()) == desc.bytes(), "a wrapped tensor is whole");
+                                                    const device::StoredTensor& tensor,
+                                                    int64_t readable_behind) {
+    if (!can_wrap(tensor, readable_behind)) return nullptr;
+    ENSURE(static_cast<int64_t>(host.size()) == tensor.desc.bytes(), "a wrapped tensor is whole");
     // Weights are only read; the contract has no second kind of region for them.
     auto* begin = const_cast<std::byte*>(host.data());
-    return std::make_unique<CpuBuffer>(*this, device::Usage::weights, std::vector{desc}, std::vector{begin},
-                                       nullptr, 0);
+    return std::make_unique<CpuBuffer>(*this, device::Usage::weights, std::vector{tensor.desc},
+                                       std::vector{begin}, nullptr, 0);
+}
+
+bool CpuBufferType::can_wrap(const device::StoredTensor&, int64_t readable_behind) const {
+    return is_rows() && readable_behind >= kOverRead;
 }
 
 CpuBuffer::CpuBuffer(CpuBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,

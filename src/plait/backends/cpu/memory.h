@@ -27,11 +27,13 @@ class CpuBufferType : public device::BufferType {
           layout_bytes_(layout_bytes) {}
 
     const device::BufferTypeDescription& describe() const override { return description_; }
-    int64_t bytes(const ir::TensorDesc& desc) const override;
-    std::unique_ptr<device::Buffer> alloc(std::span<const ir::TensorDesc> tensors,
+    int64_t bytes(const device::StoredTensor& tensor) const override;
+    using BufferType::alloc;
+    std::unique_ptr<device::Buffer> alloc(std::span<const device::StoredTensor> tensors,
                                           device::Usage usage) override;
-    std::unique_ptr<device::Buffer> wrap(std::span<const std::byte> host, const ir::TensorDesc& desc,
+    std::unique_ptr<device::Buffer> wrap(std::span<const std::byte> host, const device::StoredTensor& tensor,
                                          int64_t readable_behind) override;
+    bool can_wrap(const device::StoredTensor& tensor, int64_t readable_behind) const override;
 
     bool is_rows() const { return description_.layout_id == device::kRowLayout; }
 

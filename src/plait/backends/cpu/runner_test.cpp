@@ -70,7 +70,7 @@ class Chain {
                                                 simd::kernels(simd::SimdLevel::scalar), layouts_);
         weights_ = alloc(table_desc);
         inputs_ = alloc({DType::I32, {program_->needs().input_values}});
-        outputs_ = alloc(program_->needs().outputs[0]);
+        outputs_ = alloc(program_->needs().outputs[0].desc);
         scratch_ = alloc({DType::F32, {program_->needs().scratch_bytes / 4 + 1}});
         const device::Region weights[] = {device::whole(*weights_, 0)};
         bound_ = program_->bind({.weights = weights,

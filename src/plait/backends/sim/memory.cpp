@@ -52,17 +52,19 @@ SimBufferType::SimBufferType(std::string device_name, int64_t& free_bytes)
       description_{.layout_id = device::kRowLayout, .host_readable = false, .alignment = kAlignment},
       free_bytes_(free_bytes) {}
 
-int64_t SimBufferType::bytes(const ir::TensorDesc& desc) const {
-    return round_up_or_throw(desc.bytes(), kAlignment, device_name_);
+int64_t SimBufferType::bytes(const device::StoredTensor& tensor) const {
+    return round_up_or_throw(tensor.desc.bytes(), kAlignment, device_name_);
 }
 
-std::unique_ptr<device::Buffer> SimBufferType::alloc(std::span<const ir::TensorDesc> tensors,
+std::unique_ptr<device::Buffer> SimBufferType::alloc(std::span<const device::StoredTensor> tensors,
                                                      device::Usage usage) {
     std::vector<int64_t> begins;
     int64_t total = 0;
-    for (const ir::TensorDesc& desc : tensors) {
+    std::vector<ir::TensorDesc> descs;
+    for (const device::StoredTensor& tensor : tensors) {
+        descs.push_back(tensor.desc);
         begins.push_back(total);
-        total = add_or_throw(total, bytes(desc), device_name_);
+        total = add_or_throw(total, bytes(tensor), device_name_);
     }
     // Also a buffer of nothing has an address.
     total = round_up_or_throw(std::max<int64_t>(total, 1), page_bytes(), device_name_);
@@ -70,8 +72,8 @@ std::unique_ptr<device::Buffer> SimBufferType::alloc(std::span<const ir::TensorD
         throw Error(fmt::format("{}: {} bytes of memory are wanted and {} are free", device_name_, total,
                                 free_bytes_));
     }
-    return std::make_unique<SimBuffer>(*this, usage, std::vector(tensors.begin(), tensors.end()),
-                                       std::move(begins), static_cast<size_t>(total));
+    return std::make_unique<SimBuffer>(*this, usage, std::move(descs), std::move(begins),
+                                       static_cast<size_t>(total));
 }
 
 SimBuffer::SimBuffer(SimBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,

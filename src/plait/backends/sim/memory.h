@@ -47,14 +47,16 @@ class SimBufferType : public device::BufferType {
     SimBufferType(std::string device_name, int64_t& free_bytes);
 
     const device::BufferTypeDescription& describe() const override { return description_; }
-    int64_t bytes(const ir::TensorDesc& desc) const override;
-    std::unique_ptr<device::Buffer> alloc(std::span<const ir::TensorDesc> tensors,
+    int64_t bytes(const device::StoredTensor& tensor) const override;
+    using BufferType::alloc;
+    std::unique_ptr<device::Buffer> alloc(std::span<const device::StoredTensor> tensors,
                                           device::Usage usage) override;
     // The device sees no memory but its own.
-    std::unique_ptr<device::Buffer> wrap(std::span<const std::byte>, const ir::TensorDesc&,
+    std::unique_ptr<device::Buffer> wrap(std::span<const std::byte>, const device::StoredTensor&,
                                          int64_t) override {
         return nullptr;
     }
+    bool can_wrap(const device::StoredTensor&, int64_t) const override { return false; }
 
     const std::string& device_name() const { return device_name_; }
     int64_t& free_bytes() const { return free_bytes_; }

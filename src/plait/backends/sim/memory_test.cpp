@@ -120,7 +120,7 @@ TEST(SimMemory, HasALimitByDefault) {
 TEST(SimMemory, NeverUsesTheHostsBytes) {
     Fixture f;
     const std::vector<std::byte> host(64);
-    EXPECT_EQ(f.device.row_buffer_type().wrap(host, {ir::DType::F32, {16}}, 4096), nullptr);
+    EXPECT_EQ(f.device.row_buffer_type().wrap(host, ir::TensorDesc{ir::DType::F32, {16}}, 4096), nullptr);
     EXPECT_FALSE(f.device.row_buffer_type().describe().host_readable);
 }
 

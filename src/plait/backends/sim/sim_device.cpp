@@ -33,6 +33,7 @@ device::DeviceDescription describe(const SimOptions& options) {
             .kind = "sim",
             .signature = "reference/1",
             .details = fmt::format("simulated accelerator, reference kernels, {} MiB", memory >> 20),
+            .memory = options.name,
             .memory_bytes = memory,
             .rows = all_rows(std::make_index_sequence<ir::kOpCount>())};
 }

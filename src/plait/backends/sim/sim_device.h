@@ -7,6 +7,7 @@
 #include "plait/backends/sim/memory.h"
 #include "plait/base/cores.h"
 #include "plait/device/device.h"
+#include "plait/plan/residency.h"
 
 namespace plait::backends::sim {
 
@@ -30,6 +31,9 @@ class SimDevice : public device::Device {
 
     const device::DeviceDescription& describe() const override { return description_; }
     device::BufferType& buffer_type(int index) override;
+    std::vector<int> choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) override {
+        return plan::choose_residency(graphs, weight_count, description_);
+    }
     std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
     // Each stream has a thread of its own. Throws Error when the system refuses it.
     std::unique_ptr<device::Stream> make_stream() override;

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "plait/base/ensure.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -291,7 +292,8 @@ const Descriptor<CopyPages>& CopyPages::descriptor() {
     static const Descriptor<CopyPages> descriptor{.name = kCopyPages,
                                                   .infer = infer_copy_pages,
                                                   .reference = copy_pages,
-                                                  .writes_state = StateWrites::all_inputs};
+                                                  .writes_state = StateWrites::all_inputs,
+                                                  .shard = shard};
     return descriptor;
 }
 
@@ -299,13 +301,14 @@ const Descriptor<KvWrite>& KvWrite::descriptor() {
     static const Descriptor<KvWrite> descriptor{.name = kKvWrite,
                                                 .infer = infer_kv_write,
                                                 .reference = kv_write,
-                                                .writes_state = StateWrites::last_input};
+                                                .writes_state = StateWrites::last_input,
+                                                .shard = shard};
     return descriptor;
 }
 
 const Descriptor<Attention>& Attention::descriptor() {
     static const Descriptor<Attention> descriptor{
-        .name = kAttention, .infer = infer_attention, .reference = attention};
+        .name = kAttention, .infer = infer_attention, .reference = attention, .shard = shard};
     return descriptor;
 }
 

@@ -9,6 +9,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -221,7 +222,8 @@ float activate(Activation activation, float x) {
 }
 
 const Descriptor<Add>& Add::descriptor() {
-    static const Descriptor<Add> descriptor{.name = kAdd, .infer = infer_add, .reference = add};
+    static const Descriptor<Add> descriptor{
+        .name = kAdd, .infer = infer_add, .reference = add, .shard = shard};
     return descriptor;
 }
 
@@ -233,36 +235,37 @@ const Descriptor<Combine>& Combine::descriptor() {
 
 const Descriptor<Scale>& Scale::descriptor() {
     static const Descriptor<Scale> descriptor{
-        .name = kScale, .infer = infer_scale, .reference = scale, .linear_in = 1u << 0};
+        .name = kScale, .infer = infer_scale, .reference = scale, .linear_in = 1u << 0, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<SoftCap>& SoftCap::descriptor() {
     static const Descriptor<SoftCap> descriptor{
-        .name = kSoftCap, .infer = infer_soft_cap, .reference = soft_cap};
+        .name = kSoftCap, .infer = infer_soft_cap, .reference = soft_cap, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<Clamp>& Clamp::descriptor() {
-    static const Descriptor<Clamp> descriptor{.name = kClamp, .infer = infer_clamp, .reference = clamp};
+    static const Descriptor<Clamp> descriptor{
+        .name = kClamp, .infer = infer_clamp, .reference = clamp, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<Activate>& Activate::descriptor() {
     static const Descriptor<Activate> descriptor{
-        .name = kActivate, .infer = infer_activate, .reference = activate_all};
+        .name = kActivate, .infer = infer_activate, .reference = activate_all, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<GatedActivate>& GatedActivate::descriptor() {
     static const Descriptor<GatedActivate> descriptor{
-        .name = kGatedActivate, .infer = infer_gated, .reference = gated_activate};
+        .name = kGatedActivate, .infer = infer_gated, .reference = gated_activate, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<ClampedSwiglu>& ClampedSwiglu::descriptor() {
     static const Descriptor<ClampedSwiglu> descriptor{
-        .name = kClampedSwiglu, .infer = infer_clamped, .reference = clamped_swiglu};
+        .name = kClampedSwiglu, .infer = infer_clamped, .reference = clamped_swiglu, .shard = shard};
     return descriptor;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plait/base/ensure.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -46,7 +47,8 @@ void reference(const Embed& op, const Call& call) {
 }  // namespace
 
 const Descriptor<Embed>& Embed::descriptor() {
-    static const Descriptor<Embed> descriptor{.name = kName, .infer = infer, .reference = reference};
+    static const Descriptor<Embed> descriptor{
+        .name = kName, .infer = infer, .reference = reference, .shard = shard};
     return descriptor;
 }
 

@@ -7,6 +7,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -126,19 +127,22 @@ void weighted_sum(const WeightedSum&, const Call& call) {
 
 const Descriptor<TopKExperts>& TopKExperts::descriptor() {
     static const Descriptor<TopKExperts> descriptor{
-        .name = kTopKExperts, .infer = infer_top_k, .reference = top_k_experts};
+        .name = kTopKExperts, .infer = infer_top_k, .reference = top_k_experts, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<AddExpertBias>& AddExpertBias::descriptor() {
     static const Descriptor<AddExpertBias> descriptor{
-        .name = kAddExpertBias, .infer = infer_add_bias, .reference = add_expert_bias};
+        .name = kAddExpertBias, .infer = infer_add_bias, .reference = add_expert_bias, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<WeightedSum>& WeightedSum::descriptor() {
-    static const Descriptor<WeightedSum> descriptor{
-        .name = kWeightedSum, .infer = infer_weighted_sum, .reference = weighted_sum, .linear_in = 1u << 0};
+    static const Descriptor<WeightedSum> descriptor{.name = kWeightedSum,
+                                                    .infer = infer_weighted_sum,
+                                                    .reference = weighted_sum,
+                                                    .linear_in = 1u << 0,
+                                                    .shard = shard};
     return descriptor;
 }
 

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "plait/ir/ops/attention.h"
+#include "plait/ir/ops/collective.h"
 #include "plait/ir/ops/elementwise.h"
 #include "plait/ir/ops/embed.h"
 #include "plait/ir/ops/exchange.h"
@@ -16,10 +17,11 @@
 namespace plait::ir {
 
 // Every op there is. Adding one here is what makes it known; its place in the list is its OpId.
-using Op = std::variant<Embed, RmsNorm, LayerNorm, SumSquares, RmsScale, Matmul, MatmulExperts, Add, Combine,
-                        Scale, Clamp, SoftCap, Activate, GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads,
-                        Slice, Zeros, Pad, Concat, GatherRows, RopeAngles, Rope, CopyPages, KvWrite,
-                        Attention, TopKExperts, AddExpertBias, WeightedSum, Tap, Exchange>;
+using Op =
+    std::variant<Embed, RmsNorm, LayerNorm, SumSquares, RmsScale, Matmul, MatmulExperts, Add, Combine, Scale,
+                 Clamp, SoftCap, Activate, GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads, Slice, Zeros,
+                 Pad, Concat, GatherRows, RopeAngles, Rope, CopyPages, KvWrite, Attention, TopKExperts,
+                 AddExpertBias, WeightedSum, AllReduce, AllGather, ReduceScatter, Broadcast, Tap, Exchange>;
 
 using OpId = size_t;
 inline constexpr size_t kOpCount = std::variant_size_v<Op>;
@@ -47,5 +49,7 @@ StateWrites op_writes_state(const Op& op);
 bool op_is_host_action(const Op& op);
 // The output is its first input under another shape, without a copy.
 bool op_is_view(const Op& op);
+// The members of a device run it together.
+bool op_is_collective(const Op& op);
 
 }  // namespace plait::ir

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plait/base/ensure.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -118,7 +119,7 @@ void matmul_experts(const MatmulExperts& op, const Call& call) {
 
 const Descriptor<Matmul>& Matmul::descriptor() {
     static const Descriptor<Matmul> descriptor{
-        .name = kMatmul, .infer = infer_matmul, .reference = matmul, .linear_in = 1u << 0};
+        .name = kMatmul, .infer = infer_matmul, .reference = matmul, .linear_in = 1u << 0, .shard = shard};
     return descriptor;
 }
 
@@ -126,7 +127,8 @@ const Descriptor<MatmulExperts>& MatmulExperts::descriptor() {
     static const Descriptor<MatmulExperts> descriptor{.name = kMatmulExperts,
                                                       .infer = infer_matmul_experts,
                                                       .reference = matmul_experts,
-                                                      .linear_in = 1u << 0};
+                                                      .linear_in = 1u << 0,
+                                                      .shard = shard};
     return descriptor;
 }
 

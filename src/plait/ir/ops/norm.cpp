@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -137,7 +138,7 @@ void layer_norm(const LayerNorm& op, const Call& call) {
 
 const Descriptor<RmsNorm>& RmsNorm::descriptor() {
     static const Descriptor<RmsNorm> descriptor{
-        .name = kRmsNorm, .infer = infer_rms_norm, .reference = rms_norm};
+        .name = kRmsNorm, .infer = infer_rms_norm, .reference = rms_norm, .shard = shard};
     return descriptor;
 }
 
@@ -155,7 +156,7 @@ const Descriptor<RmsScale>& RmsScale::descriptor() {
 
 const Descriptor<LayerNorm>& LayerNorm::descriptor() {
     static const Descriptor<LayerNorm> descriptor{
-        .name = kLayerNorm, .infer = infer_layer_norm, .reference = layer_norm};
+        .name = kLayerNorm, .infer = infer_layer_norm, .reference = layer_norm, .shard = shard};
     return descriptor;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plait/base/ensure.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -134,20 +135,28 @@ void gather_rows(const GatherRows&, const Call& call) {
 }  // namespace
 
 const Descriptor<SplitHeads>& SplitHeads::descriptor() {
-    static const Descriptor<SplitHeads> descriptor{
-        .name = kSplitHeads, .infer = infer_split, .reference = nullptr, .linear_in = 1u << 0, .view = true};
+    static const Descriptor<SplitHeads> descriptor{.name = kSplitHeads,
+                                                   .infer = infer_split,
+                                                   .reference = nullptr,
+                                                   .linear_in = 1u << 0,
+                                                   .view = true,
+                                                   .shard = shard};
     return descriptor;
 }
 
 const Descriptor<MergeHeads>& MergeHeads::descriptor() {
-    static const Descriptor<MergeHeads> descriptor{
-        .name = kMergeHeads, .infer = infer_merge, .reference = nullptr, .linear_in = 1u << 0, .view = true};
+    static const Descriptor<MergeHeads> descriptor{.name = kMergeHeads,
+                                                   .infer = infer_merge,
+                                                   .reference = nullptr,
+                                                   .linear_in = 1u << 0,
+                                                   .view = true,
+                                                   .shard = shard};
     return descriptor;
 }
 
 const Descriptor<Slice>& Slice::descriptor() {
     static const Descriptor<Slice> descriptor{
-        .name = kSlice, .infer = infer_slice, .reference = slice, .linear_in = 1u << 0};
+        .name = kSlice, .infer = infer_slice, .reference = slice, .linear_in = 1u << 0, .shard = shard};
     return descriptor;
 }
 
@@ -169,8 +178,11 @@ const Descriptor<Concat>& Concat::descriptor() {
 }
 
 const Descriptor<GatherRows>& GatherRows::descriptor() {
-    static const Descriptor<GatherRows> descriptor{
-        .name = kGatherRows, .infer = infer_gather, .reference = gather_rows, .linear_in = 1u << 0};
+    static const Descriptor<GatherRows> descriptor{.name = kGatherRows,
+                                                   .infer = infer_gather,
+                                                   .reference = gather_rows,
+                                                   .linear_in = 1u << 0,
+                                                   .shard = shard};
     return descriptor;
 }
 

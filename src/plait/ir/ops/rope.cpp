@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "plait/base/error.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -180,13 +181,13 @@ void rope(const Rope& op, const Call& call) {
 
 const Descriptor<RopeAngles>& RopeAngles::descriptor() {
     static const Descriptor<RopeAngles> descriptor{
-        .name = kRopeAngles, .infer = infer_angles, .reference = rope_angles};
+        .name = kRopeAngles, .infer = infer_angles, .reference = rope_angles, .shard = shard};
     return descriptor;
 }
 
 const Descriptor<Rope>& Rope::descriptor() {
     static const Descriptor<Rope> descriptor{
-        .name = kRope, .infer = infer_rope, .reference = rope, .linear_in = 1u << 0};
+        .name = kRope, .infer = infer_rope, .reference = rope, .linear_in = 1u << 0, .shard = shard};
     return descriptor;
 }
 

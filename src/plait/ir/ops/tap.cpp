@@ -1,4 +1,5 @@
 #include "plait/ir/ops/tap.h"
+#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::ir {
 namespace {
@@ -14,8 +15,12 @@ std::vector<TensorDesc> infer(const Tap&, std::span<const TensorDesc> inputs) {
 }  // namespace
 
 const Descriptor<Tap>& Tap::descriptor() {
-    static const Descriptor<Tap> descriptor{
-        .name = kName, .infer = infer, .reference = nullptr, .view = true, .host_action = true};
+    static const Descriptor<Tap> descriptor{.name = kName,
+                                            .infer = infer,
+                                            .reference = nullptr,
+                                            .view = true,
+                                            .host_action = true,
+                                            .shard = shard};
     return descriptor;
 }
 

@@ -62,22 +62,34 @@ void add_tensors(ir::StateGroupSpec& group, int64_t layer, const AttentionShape&
     group.tensors.push_back({.name = layer_name(layer, kKeys),
                              .type = options.key_type,
                              .heads = shape.kv_heads,
-                             .width = shape.key_width});
+                             .width = shape.key_width,
+                             .cut = attention_cut(ir::Role::key_value, layer, shape)});
     group.tensors.push_back({.name = layer_name(layer, kValues),
                              .type = options.value_type,
                              .heads = shape.kv_heads,
-                             .width = shape.value_width});
+                             .width = shape.value_width,
+                             .cut = attention_cut(ir::Role::key_value, layer, shape)});
 }
 
 std::string cache_name(int64_t window) { return window == 0 ? "kv" : "kv_window_" + std::to_string(window); }
 
 }  // namespace
 
+ir::Cut attention_cut(ir::Role role, int64_t layer, const AttentionShape& shape) {
+    return {role,
+            layer_name(layer, "attn"),
+            {.query = shape.query_heads,
+             .kv = shape.kv_heads,
+             .key_width = shape.key_width,
+             .value_width = shape.value_width}};
+}
+
 SeparateProjections declare_separate_projections(WeightTable& table, int64_t layer, int64_t width,
                                                  const AttentionShape& shape, Bias bias) {
     const auto declare = [&](const char* part, int64_t out, ir::Role role) {
-        return declare_linear(table, layer_name(layer, part),
-                              {.out = out, .in = width, .role = role, .bias = bias});
+        return declare_linear(
+            table, layer_name(layer, part),
+            {.out = out, .in = width, .cut = attention_cut(role, layer, shape), .bias = bias});
     };
     return {.query = declare("attn_q", shape.query_features(), ir::Role::query),
             .key = declare("attn_k", shape.key_features(), ir::Role::key_value),
@@ -88,14 +100,19 @@ FusedProjection declare_fused_projection(WeightTable& table, int64_t layer, int6
                                          const AttentionShape& shape, Bias bias) {
     const int64_t out = shape.query_features() + shape.key_features() + shape.value_features();
     return {declare_linear(table, layer_name(layer, "attn_qkv"),
-                           {.out = out, .in = width, .role = ir::Role::fused_query_key_value, .bias = bias})};
+                           {.out = out,
+                            .in = width,
+                            .cut = attention_cut(ir::Role::fused_query_key_value, layer, shape),
+                            .bias = bias})};
 }
 
 Linear declare_attention_output(WeightTable& table, int64_t layer, int64_t width, const AttentionShape& shape,
                                 Bias bias) {
-    return declare_linear(
-        table, layer_name(layer, "attn_output"),
-        {.out = width, .in = shape.output_features(), .role = ir::Role::attention_output, .bias = bias});
+    return declare_linear(table, layer_name(layer, "attn_output"),
+                          {.out = width,
+                           .in = shape.output_features(),
+                           .cut = attention_cut(ir::Role::attention_output, layer, shape),
+                           .bias = bias});
 }
 
 QueryKeyValue project(Builder& builder, const SeparateProjections& projections, ir::ValueId x) {

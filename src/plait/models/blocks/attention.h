@@ -31,6 +31,9 @@ struct FusedProjection {
     float clamp = 0;  // results are kept within +-clamp; 0: as they are
 };
 
+// How weights and state of a layer's attention are cut.
+ir::Cut attention_cut(ir::Role role, int64_t layer, const AttentionShape& shape);
+
 SeparateProjections declare_separate_projections(WeightTable& table, int64_t layer, int64_t width,
                                                  const AttentionShape& shape, Bias bias = Bias::optional);
 FusedProjection declare_fused_projection(WeightTable& table, int64_t layer, int64_t width,

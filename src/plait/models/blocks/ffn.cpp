@@ -8,16 +8,18 @@ std::string part_name(int64_t layer, const char* part, const FfnSpec& spec) {
 }
 
 Linear declare_inward(WeightTable& table, int64_t layer, const char* part, const FfnSpec& spec) {
-    return declare_linear(
-        table, part_name(layer, part, spec),
-        {.out = spec.shape.inner_width, .in = spec.shape.width, .role = ir::Role::ffn_up, .bias = spec.bias});
+    return declare_linear(table, part_name(layer, part, spec),
+                          {.out = spec.shape.inner_width,
+                           .in = spec.shape.width,
+                           .cut = {ir::Role::ffn_up, part_name(layer, "ffn", spec)},
+                           .bias = spec.bias});
 }
 
 Linear declare_down(WeightTable& table, int64_t layer, const FfnSpec& spec) {
     return declare_linear(table, part_name(layer, "ffn_down", spec),
                           {.out = spec.shape.width,
                            .in = spec.shape.inner_width,
-                           .role = ir::Role::ffn_down,
+                           .cut = {ir::Role::ffn_down, part_name(layer, "ffn", spec)},
                            .bias = spec.bias});
 }
 
@@ -37,7 +39,7 @@ FusedGatedFfn declare_fused_gated_ffn(WeightTable& table, int64_t layer, const F
             .gate_up = declare_linear(table, part_name(layer, "ffn_up", spec),
                                       {.out = 2 * spec.shape.inner_width,
                                        .in = spec.shape.width,
-                                       .role = ir::Role::fused_gate_up,
+                                       .cut = {ir::Role::fused_gate_up, part_name(layer, "ffn", spec)},
                                        .bias = spec.bias}),
             .down = declare_down(table, layer, spec),
             .activation = spec.activation};

@@ -2,15 +2,21 @@
 
 namespace plait::models {
 
-ir::Role bias_role(ir::Role matrix) {
-    const bool about_inputs = matrix == ir::Role::attention_output || matrix == ir::Role::ffn_down ||
-                              matrix == ir::Role::expert_down;
-    return about_inputs ? ir::Role::replicated : matrix;
+ir::Cut bias_cut(const ir::Cut& matrix) {
+    switch (matrix.role) {
+        case ir::Role::attention_output:
+        case ir::Role::ffn_down:
+            return ir::Role::replicated;
+        case ir::Role::expert_down:
+            return {ir::Role::expert_down_bias, matrix.part};
+        default:
+            return matrix;
+    }
 }
 
 Linear declare_linear(WeightTable& table, const std::string& stem, const LinearSpec& spec) {
-    Linear layer{.weight = table.require(stem + ".weight", {spec.out, spec.in}, spec.role)};
-    layer.bias = table.find(stem + ".bias", {spec.out}, bias_role(spec.role), spec.bias);
+    Linear layer{.weight = table.require(stem + ".weight", {spec.out, spec.in}, spec.cut)};
+    layer.bias = table.find(stem + ".bias", {spec.out}, bias_cut(spec.cut), spec.bias);
     return layer;
 }
 

@@ -19,13 +19,13 @@ using Bias = Presence;  // of the vector
 struct LinearSpec {
     int64_t out = 0;
     int64_t in = 0;
-    ir::Role role = ir::Role::replicated;
+    ir::Cut cut;
     Bias bias = Bias::optional;
 };
 
-// A bias lies along the output features: it shares the matrix's role if that is about them, and is replicated
-// if it is about the input features.
-ir::Role bias_role(ir::Role matrix);
+// A bias lies along the output features: it is cut like the matrix if that is cut along them, and not at all
+// if that is cut along the input features.
+ir::Cut bias_cut(const ir::Cut& matrix);
 
 // Tensors "<stem>.weight" [out, in] and "<stem>.bias" [out].
 Linear declare_linear(WeightTable& table, const std::string& stem, const LinearSpec& spec);

@@ -5,9 +5,9 @@ namespace {
 
 ExpertLinear declare_expert_linear(WeightTable& table, const std::string& stem, const LinearSpec& spec,
                                    int64_t experts) {
-    ExpertLinear linear{.weight = table.require(stem + ".weight", {experts, spec.out, spec.in}, spec.role)};
+    ExpertLinear linear{.weight = table.require(stem + ".weight", {experts, spec.out, spec.in}, spec.cut)};
     const ir::Shape shape{experts, spec.out};
-    linear.bias = table.find(stem + ".bias", shape, bias_role(spec.role), spec.bias);
+    linear.bias = table.find(stem + ".bias", shape, bias_cut(spec.cut), spec.bias);
     return linear;
 }
 
@@ -47,7 +47,8 @@ MoeFfn declare_moe_ffn(WeightTable& table, int64_t layer, const MoeSpec& spec) {
     const auto [width, inner_width] = spec.shape;
     const int64_t experts = spec.experts.count;
     const auto declare = [&](const char* part, int64_t out, int64_t in, ir::Role role) {
-        const LinearSpec linear{.out = out, .in = in, .role = role, .bias = spec.bias};
+        const LinearSpec linear{
+            .out = out, .in = in, .cut = {role, layer_name(layer, "ffn")}, .bias = spec.bias};
         return declare_expert_linear(table, layer_name(layer, part), linear, experts);
     };
     return {.layer = layer,

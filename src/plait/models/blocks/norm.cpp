@@ -13,13 +13,13 @@ RmsNormLayer declare_rms_norm(WeightTable& table, const std::string& stem, const
 
 Norm declare_norm(WeightTable& table, const std::string& stem, const NormForm& form,
                   const NormWeightSpec& spec) {
-    const WeightIndex weight = table.require(stem + ".weight", spec.shape, spec.role);
+    const WeightIndex weight = table.require(stem + ".weight", spec.shape, spec.cut);
     switch (form.kind) {
         case NormKind::rms:
             return RmsNormLayer{.weight = weight, .epsilon = spec.epsilon};
         case NormKind::layer:
             return LayerNormLayer{.weight = weight,
-                                  .bias = table.find(stem + ".bias", spec.shape, spec.role, form.bias),
+                                  .bias = table.find(stem + ".bias", spec.shape, spec.cut, form.bias),
                                   .epsilon = spec.epsilon};
     }
     ENSURE(false, "every kind of norm is declared");

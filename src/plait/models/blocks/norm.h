@@ -40,7 +40,7 @@ struct NormSpec {
 // Of norms of either kind: the weight is [width], or [heads, width] with a row for each head.
 struct NormWeightSpec {
     ir::Shape shape;
-    ir::Role role = ir::Role::replicated;
+    ir::Cut cut;
     float epsilon = 0;
 };
 

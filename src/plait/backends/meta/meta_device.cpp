@@ -1,0 +1,97 @@
+#include "plait/backends/meta/meta_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plait/backends/meta/program.h"
+#include "plait/backends/meta/stream.h"
+#include "plait/base/ensure.h"
+
+namespace plait::backends::meta {
+namespace {
+
+constexpr int kMembersChoose = 0;  // places among the buffer types
+
+device::DeviceDescription describe(const Members& members, const std::string& name) {
+    device::DeviceDescription whole{.name = name, .kind = "meta"};
+    std::map<std::string, int64_t> memories;
+    whole.workers = 0;
+    for (const auto& device : members.devices) {
+        const device::DeviceDescription& member = device->describe();
+        whole.members.push_back(member);
+        whole.signature += (whole.signature.empty() ? "" : " + ") + member.signature;
+        whole.workers += member.workers;
+        memories[member.memory] = std::max(memories[member.memory], member.memory_bytes);
+    }
+    for (const auto& [memory, bytes] : memories) whole.memory_bytes += bytes;
+    whole.memory = name;
+    whole.details = fmt::format("{} members", members.count());
+    whole.rows = members.device(0).describe().rows;
+    return whole;
+}
+
+}  // namespace
+
+MetaDevice::MetaDevice(std::vector<std::unique_ptr<device::Device>> members, const MetaOptions& options)
+    : options_(options), members_{.devices = std::move(members)} {
+    ENSURE(options_.cut.members() == members_.count(), "every member has a ratio");
+    description_ = meta::describe(members_, options_.name);
+    for (const bool members_choose : {true, false}) {
+        buffer_types_.push_back(std::make_unique<MetaBufferType>(members_, members_choose));
+        description_.buffer_types.push_back(buffer_types_.back()->describe());
+    }
+}
+
+device::Placement MetaDevice::place_model(std::span<const ir::WeightSpec> weights,
+                                          std::span<const ir::StateGroupSpec> groups) {
+    placement_ = plan::lay_out(weights, groups, options_.cut);
+    return {placement_.weights, placement_.state};
+}
+
+MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
+    plan::MemberGraphs sharded = plan::shard(graph, placement_, members_.count());
+    return {collectives::lower(sharded.graphs, options_.reduce), std::move(sharded.outputs),
+            std::move(sharded.collectives)};
+}
+
+std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) {
+    std::vector<Cut> cuts;
+    for (const ir::Graph* graph : graphs) cuts.push_back(cut(*graph));
+    std::vector<int> chosen(weight_count, -1);
+    members_.layouts.clear();
+    for (int m = 0; m < members_.count(); ++m) {
+        std::vector<const ir::Graph*> own;
+        for (const Cut& whole : cuts) own.push_back(&whole.lowered.graphs[static_cast<size_t>(m)]);
+        members_.layouts.push_back(members_.device(m).choose_layouts(own, weight_count));
+        for (size_t weight = 0; weight < weight_count; ++weight) {
+            if (members_.layouts.back()[weight] >= 0) chosen[weight] = kMembersChoose;
+        }
+    }
+    return chosen;
+}
+
+std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std::span<const int>) {
+    Cut whole = cut(graph);
+    std::vector<std::unique_ptr<device::Program>> programs;
+    for (int m = 0; m < members_.count(); ++m) {
+        const auto member = static_cast<size_t>(m);
+        programs.push_back(
+            members_.device(m).compile(whole.lowered.graphs[member], members_.layouts[member]));
+    }
+    std::vector<device::StoredTensor> outputs;
+    for (size_t i = 0; i < whole.outputs.size(); ++i)
+        outputs.emplace_back(graph.value(graph.outputs()[i]).desc, whole.outputs[i]);
+    collectives_ = std::move(whole.collectives);
+    return std::make_unique<MetaProgram>(std::move(programs), std::move(whole.lowered.rounds),
+                                         std::move(outputs), graph.capacity(), staging_);
+}
+
+std::unique_ptr<device::Stream> MetaDevice::make_stream() {
+    return std::make_unique<MetaStream>(members_, options_.name);
+}
+
+std::unique_ptr<device::Event> MetaDevice::make_event() { return std::make_unique<MetaEvent>(members_); }
+
+}  // namespace plait::backends::meta

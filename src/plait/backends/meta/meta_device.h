@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plait/backends/meta/memory.h"
+#include "plait/collectives/lower.h"
+#include "plait/plan/shard.h"
+
+namespace plait::backends::meta {
+
+struct MetaOptions {
+    std::string name;
+    plan::CutOptions cut;  // a ratio for every member
+    collectives::Way reduce = collectives::Way::automatic;
+};
+
+// Several devices as one: tensors are cut over the members, a graph becomes a graph for each, and where sums
+// of terms are wanted the members exchange them.
+class MetaDevice : public device::Device {
+  public:
+    MetaDevice(std::vector<std::unique_ptr<device::Device>> members, const MetaOptions& options);
+
+    // memory_bytes is the sum over the members' memories, each counted once.
+    const device::DeviceDescription& describe() const override { return description_; }
+    device::Placement place_model(std::span<const ir::WeightSpec> weights,
+                                  std::span<const ir::StateGroupSpec> groups) override;
+    // Every member chooses for its own part.
+    std::vector<int> choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) override;
+    device::BufferType& buffer_type(int index) override { return *buffer_types_[static_cast<size_t>(index)]; }
+    std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
+    std::unique_ptr<device::Stream> make_stream() override;
+    std::unique_ptr<device::Event> make_event() override;
+
+    // Of the largest program compiled so far, for a plan.
+    const std::vector<plan::CollectiveUse>& collectives() const { return collectives_; }
+
+  private:
+    struct Cut {
+        collectives::LoweredGraphs lowered;
+        std::vector<ir::Layout> outputs;
+        std::vector<plan::CollectiveUse> collectives;
+    };
+    Cut cut(const ir::Graph& graph) const;
+
+    const MetaOptions options_;
+    Members members_;
+    device::DeviceDescription description_;
+    std::vector<std::unique_ptr<MetaBufferType>> buffer_types_;
+    plan::Layouts placement_;
+    std::vector<plan::CollectiveUse> collectives_;
+    std::vector<std::byte> staging_;
+};
+
+}  // namespace plait::backends::meta

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/ir/graph.h"
+
+// Collectives made of what every device can do: hand values over, take values, and combine two.
+namespace plait::collectives {
+
+enum class Way : uint8_t {
+    automatic,  // butterfly for reductions, direct for the rest
+    direct,     // everybody gets everybody's term at once, and combines them in the members' order
+    pairwise,   // the same, from one member at a time: N - 1 rounds
+    butterfly,  // sums of pairs, then of pairs of pairs; a surplus over a power of two is folded in before
+                // and out again afterwards: log2(N) rounds, and 2 for the surplus (Thakur et al. 2005)
+};
+
+const char* way_name(Way way);
+
+// A value that goes from one member to another: input `input` of the exchange on member `from` to output
+// `output` on member `to`.
+struct Move {
+    int from = 0;
+    int input = 0;
+    int to = 0;
+    int output = 0;
+    bool operator==(const Move&) const = default;
+};
+
+// What happens at the members' exchanges of one id.
+struct Round {
+    std::vector<Move> moves;
+};
+
+struct LoweredGraphs {
+    std::vector<ir::Graph> graphs;
+    std::vector<Round> rounds;  // by the exchanges' id; every graph has each, in order
+};
+
+// Replaces the collectives of the members' graphs. Whatever the way, a reduction gives all members the same
+// bits: the same terms, combined in the same order. A way that cannot do a collective leaves it to `direct`.
+// ENSUREs that the graphs have the same collectives in the same order. Pure.
+LoweredGraphs lower(std::span<const ir::Graph> graphs, Way way);
+
+// Rounds that a reduction over so many members takes.
+int rounds_of_reduction(Way way, int members);
+
+}  // namespace plait::collectives
