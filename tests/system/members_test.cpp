@@ -1,0 +1,160 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "plait/models/golden_data.h"
+#include "support.h"
+
+// Models on several devices plaited into one, against the logits of an independent engine: whatever the number
+// of members and their shares, a model says the same.
+namespace plait::system_test {
+namespace {
+
+using engine::EngineOptions;
+using models::test::Golden;
+using models::test::GoldenModel;
+
+struct Members {
+    const char* name;
+    const char* devices;
+    std::vector<double> shares = {};
+};
+
+// Any number of members, shares of nothing, memories of their own, and unlike members.
+const Members kMembers[] = {
+    {"one", "cpu"},
+    {"two", "cpu*2"},
+    {"three", "cpu*3"},
+    {"four", "cpu*4"},
+    {"five", "cpu*5"},
+    {"eight", "cpu*8"},
+    {"three_to_one", "cpu*2", {3, 1}},
+    {"one_of_nothing", "cpu*3", {1, 0, 2}},
+    {"all_to_one", "cpu*3", {100, 0, 0}},
+    {"sim_sim", "sim*2"},
+    {"sim_sim_sim", "sim*3"},
+    {"cpu_sim", "cpu,sim"},
+    {"cpu_sim_sim", "cpu,sim*2"},
+};
+
+// Blocks that span heads are cut between members too.
+const Members kQuantMembers[] = {{"one", "cpu"}, {"two", "cpu*2"}, {"three", "cpu*3"}, {"four", "cpu*4"}};
+
+EngineOptions options_for(const Golden& golden, const Members& members, bool exact = true) {
+    EngineOptions options = system_test::options_for(golden.model, 512);
+    options.devices = members.devices;
+    options.split.shares = members.shares;
+    options.exact = exact;
+    if (exact) options.key_type = options.value_type = dtype::DType::F32;
+    return options;
+}
+
+double squared_error(std::span<const float> expected, std::span<const float> actual) {
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+        difference += std::pow(static_cast<double>(actual[i]) - expected[i], 2);
+        size += std::pow(static_cast<double>(expected[i]), 2);
+    }
+    return difference / size;
+}
+
+bool is_quant(const GoldenModel& model) { return std::string_view(model.name).starts_with("quant/"); }
+
+void expect_equal(const std::filesystem::path& folder, const GoldenModel& model, const Members& members) {
+    SCOPED_TRACE(std::string(model.name) + " on " + members.devices);
+    const Golden golden = models::test::read_golden(folder, model.name);
+    const auto logits = all_logits(options_for(golden, members), golden.ids);
+    EXPECT_EQ(models::test::logits_fault(golden, logits, std::max(1e-9, model.exact_bound)), "");
+    EXPECT_EQ(models::test::greedy_fault(golden, logits, 0), "");
+}
+
+// The default path, whose own error is larger: no more of it than on one member.
+void expect_as_good(const std::filesystem::path& folder, const GoldenModel& model, const Members& members) {
+    SCOPED_TRACE(std::string(model.name) + " on " + members.devices);
+    const Golden golden = models::test::read_golden(folder, model.name);
+    const double alone = squared_error(golden.logits.values, all_logits(options_for(golden, {"", "cpu"}, false), golden.ids));
+    const double together =
+        squared_error(golden.logits.values, all_logits(options_for(golden, members, false), golden.ids));
+    EXPECT_LE(together, std::max(1e-9, 1.25 * alone));
+}
+
+std::vector<GoldenModel> only(std::span<const GoldenModel> models, bool quant) {
+    std::vector<GoldenModel> chosen;
+    std::ranges::copy_if(models, std::back_inserter(chosen),
+                         [&](const GoldenModel& model) { return is_quant(model) == quant; });
+    return chosen;
+}
+
+using Case = std::tuple<GoldenModel, Members>;
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+    return models::test::test_name(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
+}
+
+class MembersTest : public testing::TestWithParam<Case> {};
+TEST_P(MembersTest, SayTheSame) {
+    expect_equal(models::test::small_golden_folder(), std::get<0>(GetParam()), std::get<1>(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(InRepository, MembersTest,
+                         testing::Combine(testing::ValuesIn(only(models::test::small_golden_models(), false)),
+                                          testing::ValuesIn(kMembers)),
+                         case_name);
+
+class FullMembersTest : public testing::TestWithParam<Case> {};
+TEST_P(FullMembersTest, SayTheSame) {
+    const auto folder = models::test::full_golden_folder();
+    if (folder.empty()) GTEST_SKIP() << "PLAIT_GOLDEN does not name the full golden set";
+    expect_equal(folder, std::get<0>(GetParam()), std::get<1>(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(Full, FullMembersTest,
+                         testing::Combine(testing::ValuesIn(only(models::test::full_golden_models(), false)),
+                                          testing::ValuesIn(kMembers)),
+                         case_name);
+
+class FullQuantMembersTest : public testing::TestWithParam<Case> {};
+TEST_P(FullQuantMembersTest, AreAsGoodAsOne) {
+    const auto folder = models::test::full_golden_folder();
+    if (folder.empty()) GTEST_SKIP() << "PLAIT_GOLDEN does not name the full golden set";
+    expect_equal(folder, std::get<0>(GetParam()), std::get<1>(GetParam()));
+    expect_as_good(folder, std::get<0>(GetParam()), std::get<1>(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(Full, FullQuantMembersTest,
+                         testing::Combine(testing::ValuesIn(only(models::test::full_golden_models(), true)),
+                                          testing::ValuesIn(kQuantMembers)),
+                         case_name);
+
+// Every way to reduce, to lay out tables and to cut experts.
+TEST(Members, EveryOptionSaysTheSame) {
+    for (const char* name : {"arch/llama-dense", "arch/qwen2moe-moe", "arch/gpt-oss-moe", "arch/gpt2-dense"}) {
+        const Golden golden = models::test::read_golden(models::test::small_golden_folder(), name);
+        const double bound = std::string_view(name) == "arch/gpt2-dense" ? 1e-6 : 1e-9;
+        for (const auto embedding : {plan::EmbeddingSplit::automatic, plan::EmbeddingSplit::mirrored,
+                                     plan::EmbeddingSplit::vocabulary, plan::EmbeddingSplit::hidden}) {
+            for (const auto experts : {plan::ExpertSplit::inner, plan::ExpertSplit::experts}) {
+                for (const auto way :
+                     {collectives::Way::direct, collectives::Way::pairwise, collectives::Way::butterfly}) {
+                    EngineOptions options = options_for(golden, {"", "cpu*3"});
+                    options.split.embedding = embedding;
+                    options.split.experts = experts;
+                    options.split.reduce = way;
+                    EXPECT_EQ(models::test::logits_fault(golden, all_logits(options, golden.ids), bound), "")
+                        << name << " embedding " << static_cast<int>(embedding) << " experts "
+                        << static_cast<int>(experts) << " " << collectives::way_name(way);
+                }
+            }
+        }
+    }
+}
+
+TEST(Members, TheSameStartGivesTheSameBits) {
+    const Golden golden = models::test::read_golden(models::test::small_golden_folder(), "arch/llama-dense");
+    for (const Members& members : kMembers) {
+        const EngineOptions options = options_for(golden, members, false);
+        EXPECT_EQ(all_logits(options, golden.ids), all_logits(options, golden.ids)) << members.name;
+    }
+}
+
+}  // namespace
+}  // namespace plait::system_test
