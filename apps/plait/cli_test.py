@@ -175,8 +175,17 @@ class SameResultsTest(CliTest):
         result = self.fails(["sim:1K", "1024 are free"], *run_flags("--devices", "sim:1K"))
         self.assertRegex(result.err, r"needs \d+ bytes")
         self.fails("99999", *run_flags("--devices", "cpu:99999"))
-        for devices in ("gpu", "cpu*2", "cpu,sim", "sim:", "sim:-1", "sim:1X", "sim:0"):
+        for devices in ("gpu", "cpu*0", "cpu*x", "cpu*257", "cpu,", ",sim", "cpu:0*2", "sim:", "sim:-1", "sim:1X",
+                        "sim:0"):
             self.misused("--devices", *run_flags("--devices", devices))
+
+    def test_several_devices_say_the_same(self):
+        expected = json.loads(self.done(*greedy_of("--exact")).out)["greedy"]
+        for flags in ("--devices cpu*2", "--devices cpu*3 -ts 3,0,1", "--devices cpu,sim --reduce direct",
+                      "--devices sim*2 --embd hidden", "--devices cpu*2 -sm none --main-device 1"):
+            self.assertEqual(json.loads(self.done(*greedy_of("--exact", *flags.split())).out)["greedy"], expected, flags)
+        self.misused("layers cannot be dealt", *greedy_of("--devices", "cpu*2", "-sm", "layer"))
+        self.misused("-ts names 2 members, the devices are 3", *greedy_of("--devices", "cpu*3", "-ts", "1,1"))
 
 
 class LogitsTest(CliTest):

@@ -35,20 +35,24 @@ void warn_of_idle_flags(const SplitFlags& split) {
 
 engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
     engine::SplitOptions split;
-    if (flags.mode == "layer")
+    if (flags.mode == "layer" && devices > 1)
         throw UsageError(
             "-sm layer: layers cannot be dealt to devices yet; tensor and none can be asked for");
-    if (flags.mode == "row")
+    if (flags.mode == "row" && devices > 1)
         throw UsageError(
             "-sm row: splitting weights alone is not possible yet; tensor and none can be asked for");
     if (flags.mode == "none") split.mode = engine::SplitMode::none;
     if (flags.mode == "tensor") split.mode = engine::SplitMode::tensor;
-    if (flags.mode == "tensor" && devices == 1)
-        log_warning("-sm tensor: there is one member, so nothing is split");
-    if (flags.exchange != "f32")
+    if (!flags.mode.empty() && flags.mode != "none" && devices == 1)
+        log_warning(fmt::format("-sm {}: there is one member, so nothing is split", flags.mode));
+    if (flags.main_device >= devices)
+        throw UsageError(fmt::format("--main-device: expected one of the devices 0 to {}, found {}",
+                                     devices - 1, flags.main_device));
+    if (flags.exchange != "f32" && devices > 1)
         throw UsageError(
             fmt::format("--exchange {}: terms can only be exchanged as f32 yet", flags.exchange));
-    if (!flags.shares.empty() && flags.shares != "auto") split.shares = share_list(flags.shares);
+    if (!flags.shares.empty() && flags.shares != "auto" && devices > 1)
+        split.shares = share_list(flags.shares);
     split.main_device = flags.main_device;
     if (flags.embedding == "mirrored") split.embedding = plan::EmbeddingSplit::mirrored;
     if (flags.embedding == "vocab") split.embedding = plan::EmbeddingSplit::vocabulary;

@@ -7,8 +7,8 @@
 #include "plait/models/golden_data.h"
 #include "support.h"
 
-// Models on several devices plaited into one, against the logits of an independent engine: whatever the number
-// of members and their shares, a model says the same.
+// Models on several devices plaited into one, against the logits of an independent engine: whatever the
+// number of members and their shares, a model says the same.
 namespace plait::system_test {
 namespace {
 
@@ -74,7 +74,8 @@ void expect_equal(const std::filesystem::path& folder, const GoldenModel& model,
 void expect_as_good(const std::filesystem::path& folder, const GoldenModel& model, const Members& members) {
     SCOPED_TRACE(std::string(model.name) + " on " + members.devices);
     const Golden golden = models::test::read_golden(folder, model.name);
-    const double alone = squared_error(golden.logits.values, all_logits(options_for(golden, {"", "cpu"}, false), golden.ids));
+    const double alone =
+        squared_error(golden.logits.values, all_logits(options_for(golden, {"", "cpu"}, false), golden.ids));
     const double together =
         squared_error(golden.logits.values, all_logits(options_for(golden, members, false), golden.ids));
     EXPECT_LE(together, std::max(1e-9, 1.25 * alone));
@@ -127,7 +128,8 @@ INSTANTIATE_TEST_SUITE_P(Full, FullQuantMembersTest,
 
 // Every way to reduce, to lay out tables and to cut experts.
 TEST(Members, EveryOptionSaysTheSame) {
-    for (const char* name : {"arch/llama-dense", "arch/qwen2moe-moe", "arch/gpt-oss-moe", "arch/gpt2-dense"}) {
+    for (const char* name :
+         {"arch/llama-dense", "arch/qwen2moe-moe", "arch/gpt-oss-moe", "arch/gpt2-dense"}) {
         const Golden golden = models::test::read_golden(models::test::small_golden_folder(), name);
         const double bound = std::string_view(name) == "arch/gpt2-dense" ? 1e-6 : 1e-9;
         for (const auto embedding : {plan::EmbeddingSplit::automatic, plan::EmbeddingSplit::mirrored,

@@ -10,7 +10,8 @@ using testing::ElementsAre;
 
 // [Q | K] over two members: Q as 2 + 4, K as 1 + 1 of 2, all on axis 0.
 Layout fused() {
-    return Layout::split(0, {{.extent = 6, .ranges = {{0, 2}, {2, 6}}}, {.extent = 2, .ranges = {{0, 1}, {1, 2}}}});
+    return Layout::split(
+        0, {{.extent = 6, .ranges = {{0, 2}, {2, 6}}}, {.extent = 2, .ranges = {{0, 1}, {1, 2}}}});
 }
 
 TEST(Layout, AMembersPiecesFollowTheSegments) {

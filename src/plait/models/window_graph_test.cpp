@@ -205,7 +205,7 @@ TEST(GptOssGraph, GatesAndChoosesInItsOwnWay) {
     EXPECT_EQ(bias.inputs[0], node(graph, "blk.1.ffn_down_exps").outputs[0]);
     EXPECT_EQ(bias.inputs[2], node(graph, "blk.1.ffn_choice").outputs[0]);
     EXPECT_EQ(model.weight("blk.0.ffn_gate_exps.bias").role(), ir::Role::expert_up);
-    EXPECT_EQ(model.weight("blk.0.ffn_down_exps.bias").role(), ir::Role::replicated);
+    EXPECT_EQ(model.weight("blk.0.ffn_down_exps.bias").role(), ir::Role::expert_down_bias);
 }
 
 TEST(GptOssGraph, StretchesItsContextWithYarn) {
