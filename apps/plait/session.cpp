@@ -37,12 +37,10 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
     engine::SplitOptions split;
     if (flags.mode == "layer" && devices > 1)
         throw UsageError(
-            "-sm layer: layers cannot be dealt to devices yet; tensor and none can be asked for");
-    if (flags.mode == "row" && devices > 1)
-        throw UsageError(
-            "-sm row: splitting weights alone is not possible yet; tensor and none can be asked for");
+            "-sm layer: layers cannot be dealt to devices yet; tensor, row and none can be asked for");
     if (flags.mode == "none") split.mode = engine::SplitMode::none;
     if (flags.mode == "tensor") split.mode = engine::SplitMode::tensor;
+    if (flags.mode == "row") split.mode = engine::SplitMode::row;
     if (!flags.mode.empty() && flags.mode != "none" && devices == 1)
         log_warning(fmt::format("-sm {}: there is one member, so nothing is split", flags.mode));
     if (flags.main_device >= devices)
@@ -51,8 +49,12 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
     if (flags.exchange != "f32" && devices > 1)
         throw UsageError(
             fmt::format("--exchange {}: terms can only be exchanged as f32 yet", flags.exchange));
-    if (!flags.shares.empty() && flags.shares != "auto" && devices > 1)
+    if (!flags.shares.empty() && flags.shares != "auto" && devices > 1) {
         split.shares = share_list(flags.shares);
+        if (split.shares.size() != static_cast<size_t>(devices) && flags.mode != "none")
+            throw UsageError(
+                fmt::format("-ts names {} members, the devices are {}", split.shares.size(), devices));
+    }
     split.main_device = flags.main_device;
     if (flags.embedding == "mirrored") split.embedding = plan::EmbeddingSplit::mirrored;
     if (flags.embedding == "vocab") split.embedding = plan::EmbeddingSplit::vocabulary;

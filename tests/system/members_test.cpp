@@ -150,6 +150,71 @@ TEST(Members, EveryOptionSaysTheSame) {
     }
 }
 
+TEST(Members, RowsAloneSayTheSame) {
+    for (const GoldenModel& model : only(models::test::small_golden_models(), false)) {
+        const Golden golden = models::test::read_golden(models::test::small_golden_folder(), model.name);
+        for (const Members& members :
+             {Members{"", "cpu*2"}, Members{"", "cpu*3", {1, 0, 2}}, Members{"", "cpu,sim"}}) {
+            for (const int main : {0, 1}) {
+                EngineOptions options = options_for(golden, members);
+                options.split.mode = engine::SplitMode::row;
+                options.split.main_device = main;
+                EXPECT_EQ(models::test::logits_fault(golden, all_logits(options, golden.ids),
+                                                     std::max(1e-9, model.exact_bound)),
+                          "")
+                    << model.name << " on " << members.devices << ", main " << main;
+            }
+        }
+    }
+}
+
+// Heads that do not divide by the members, in blocks of 256 that span two heads.
+struct Heads {
+    int query, kv, width;
+    std::vector<int> members;
+};
+
+TEST(Members, HeadsNeedNotDivide) {
+    for (const Heads& heads : {Heads{28, 4, 128, {1, 2, 3, 4, 5, 6, 7, 8}}, Heads{52, 4, 64, {8}},
+                               Heads{12, 12, 64, {5}}, Heads{6, 3, 128, {2, 4, 5}}}) {
+        const std::string size = "layers=2,width=256,heads=" + std::to_string(heads.query) +
+                                 ",kv_heads=" + std::to_string(heads.kv) +
+                                 ",head_dim=" + std::to_string(heads.width) + ",ffn=768,vocab=300,ctx=256";
+        const auto model = synth_model("llama", size, "Q4_K");
+        const std::vector<int32_t> ids = random_ids(40, 300, 5);
+        EngineOptions options = system_test::options_for(model, 256);
+        options.exact = true;
+        options.key_type = options.value_type = dtype::DType::F32;
+        const std::vector<float> alone = all_logits(options, ids);
+        for (const int members : heads.members) {
+            options.devices = "cpu*" + std::to_string(members);
+            const engine::Prepared prepared = engine::prepare(options);
+            for (int m = 0; m < members && heads.query >= members; ++m)
+                EXPECT_GT(prepared.state_tensors()[0].layout.is(ir::LayoutKind::split)
+                              ? prepared.state_tensors()[0].layout.extent_of(m)
+                              : 1,
+                          0)
+                    << size << " on " << members;
+            EXPECT_LE(squared_error(alone, all_logits(options, ids)), 1e-9) << size << " on " << members;
+        }
+    }
+}
+
+TEST(Members, EveryCacheTypeIsAsGoodAsOnOne) {
+    const Golden golden = models::test::read_golden(models::test::small_golden_folder(), "arch/llama-dense");
+    for (const auto type : {dtype::DType::F16, dtype::DType::BF16, dtype::DType::Q8_0, dtype::DType::Q4_0}) {
+        const auto error = [&](const char* devices) {
+            EngineOptions options = options_for(golden, {"", devices});
+            options.key_type = options.value_type = type;
+            return squared_error(golden.logits.values, all_logits(options, golden.ids));
+        };
+        const double alone = error("cpu");
+        for (const char* devices : {"cpu*2", "cpu*3", "cpu*4", "cpu,sim"})
+            EXPECT_LE(error(devices), std::max(1e-9, 1.25 * alone))
+                << dtype::info(type).name << " on " << devices;
+    }
+}
+
 TEST(Members, TheSameStartGivesTheSameBits) {
     const Golden golden = models::test::read_golden(models::test::small_golden_folder(), "arch/llama-dense");
     for (const Members& members : kMembers) {

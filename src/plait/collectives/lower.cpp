@@ -243,13 +243,13 @@ class Lowering {
         for (int m = core; m < members_; ++m) value(m) = trade.got(m, 0);
     }
 
-    void lower(const ir::AllGather&) {
+    void lower(const ir::AllGather& op) {
         Trade trade(copies_.size());
         std::vector<std::vector<int>> outputs(copies_.size(), std::vector<int>(copies_.size(), -1));
         for (int from = 0; from < members_; ++from) {
             if (value(from) < 0) continue;
             for (int to = 0; to < members_; ++to) {
-                if (to != from)
+                if (to != from && (op.root < 0 || to == op.root))
                     outputs[static_cast<size_t>(to)][static_cast<size_t>(from)] =
                         trade.put(from, value(from), copy(from).desc(value(from)), to);
             }
@@ -258,6 +258,10 @@ class Lowering {
         std::vector<ValueId> wholes;
         for (int to = 0; to < members_; ++to) {
             std::vector<ValueId> pieces;
+            if (op.root >= 0 && to != op.root) {
+                wholes.push_back(-1);
+                continue;
+            }
             for (int from = 0; from < members_; ++from) {
                 const int output = outputs[static_cast<size_t>(to)][static_cast<size_t>(from)];
                 if (output >= 0) pieces.push_back(trade.got(to, output));

@@ -160,7 +160,9 @@ std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores&
         backends::meta::MetaOptions{
             .name = options.devices,
             .cut = {.ratios = shares, .embedding = split.embedding, .experts = split.experts},
-            .reduce = split.reduce});
+            .reduce = split.reduce,
+            .by_rows = split.mode == SplitMode::row,
+            .main = split.main_device});
 }
 
 int64_t parse_bytes(const std::string& text) {

@@ -21,13 +21,14 @@ enum class SplitMode : uint8_t {
     automatic,  // tensor over several devices
     none,       // one device runs everything
     tensor,     // every layer is cut over all members
+    row,        // matrices alone are cut, the main device does everything else; for comparison
 };
 
 // How several devices work on one model; of no effect with one.
 struct SplitOptions {
     SplitMode mode = SplitMode::automatic;
     std::vector<double> shares;  // by member; empty: equal
-    int main_device = 0;         // of mode `none`: the one that runs
+    int main_device = 0;         // of mode `none`: the one that runs; of `row`: the main one
     plan::EmbeddingSplit embedding = plan::EmbeddingSplit::automatic;
     plan::ExpertSplit experts = plan::ExpertSplit::inner;
     collectives::Way reduce = collectives::Way::automatic;

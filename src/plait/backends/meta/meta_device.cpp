@@ -8,6 +8,7 @@
 #include "plait/backends/meta/program.h"
 #include "plait/backends/meta/stream.h"
 #include "plait/base/ensure.h"
+#include "plait/plan/rows.h"
 
 namespace plait::backends::meta {
 namespace {
@@ -46,12 +47,15 @@ MetaDevice::MetaDevice(std::vector<std::unique_ptr<device::Device>> members, con
 
 device::Placement MetaDevice::place_model(std::span<const ir::WeightSpec> weights,
                                           std::span<const ir::StateGroupSpec> groups) {
-    placement_ = plan::lay_out(weights, groups, options_.cut);
+    placement_ = options_.by_rows ? plan::lay_out_rows(weights, groups, options_.cut.ratios, options_.main)
+                                  : plan::lay_out(weights, groups, options_.cut);
     return {placement_.weights, placement_.state};
 }
 
 MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
-    plan::MemberGraphs sharded = plan::shard(graph, placement_, members_.count());
+    plan::MemberGraphs sharded = options_.by_rows
+                                     ? plan::shard_rows(graph, placement_, members_.count(), options_.main)
+                                     : plan::shard(graph, placement_, members_.count());
     return {collectives::lower(sharded.graphs, options_.reduce), std::move(sharded.outputs),
             std::move(sharded.collectives)};
 }

@@ -14,6 +14,8 @@ struct MetaOptions {
     std::string name;
     plan::CutOptions cut;  // a ratio for every member
     collectives::Way reduce = collectives::Way::automatic;
+    bool by_rows = false;  // matrices alone are cut (plan/rows.h)
+    int main = 0;          // the member that does everything else then
 };
 
 // Several devices as one: tensors are cut over the members, a graph becomes a graph for each, and where sums

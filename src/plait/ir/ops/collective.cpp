@@ -37,6 +37,7 @@ std::vector<TensorDesc> infer_all_gather(const AllGather& op, std::span<const Te
                          x.shape[0] == op.whole.shape[0],
                      kAllGather, fmt::format("x as a piece of {}", op.whole.text()), x);
     }
+    if (op.root >= 0 && op.member != op.root) return {};
     return {op.whole};
 }
 

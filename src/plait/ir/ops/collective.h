@@ -18,10 +18,13 @@ struct AllReduce {
 };
 
 // The members' pieces of the last axis, joined in order: (x F32 [rows, extents[member]]; no input where the
-// extent is 0) -> F32 `whole`.
+// extent is 0) -> F32 `whole`, no output where another is the
+// root.
 struct AllGather {
     TensorDesc whole;
     std::vector<int64_t> extents;  // by member
+    int32_t root = -1;             // only this member gets the whole; -1: all do
+    int32_t member = 0;            // whose graph this is in, if there is a root
     bool operator==(const AllGather&) const = default;
     static const Descriptor<AllGather>& descriptor();
 };
