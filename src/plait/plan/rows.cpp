@@ -45,9 +45,14 @@ bool is_matrix(const ir::WeightSpec& weight) {
 class RowSharder {
   public:
     RowSharder(const ir::Graph& graph, const Layouts& layouts, int members, int main)
-        : graph_(graph), layouts_(layouts), members_(members), main_(main), local_(graph.values().size(), -1) {
+        : graph_(graph),
+          layouts_(layouts),
+          members_(members),
+          main_(main),
+          local_(graph.values().size(), -1) {
         for (int m = 0; m < members; ++m)
-            result_.graphs.emplace_back(graph.capacity(), std::vector(graph.groups().begin(), graph.groups().end()));
+            result_.graphs.emplace_back(graph.capacity(),
+                                        std::vector(graph.groups().begin(), graph.groups().end()));
     }
 
     MemberGraphs run() {
@@ -119,8 +124,8 @@ class RowSharder {
         result_.collectives.push_back({op, name, op.whole});
         std::vector<ValueId> everywhere;
         for (int m = 0; m < members_; ++m)
-            everywhere.push_back(
-                graph(m).add(op, name + ".input", m == main_ ? std::vector{local(id)} : std::vector<ValueId>{})[0]);
+            everywhere.push_back(graph(m).add(
+                op, name + ".input", m == main_ ? std::vector{local(id)} : std::vector<ValueId>{})[0]);
         return everywhere;
     }
 
@@ -166,7 +171,8 @@ Layouts lay_out_rows(std::span<const ir::WeightSpec> weights, std::span<const ir
     for (const ir::WeightSpec& weight : weights) {
         const int64_t rows = weight.desc.shape[0];
         const int64_t granules[] = {kRowTile};
-        layouts.weights.push_back(is_matrix(weight) ? Layout::split(0, rows, cut_aligned(rows, ratios, granules, 0))
+        layouts.weights.push_back(is_matrix(weight)
+                                      ? Layout::split(0, rows, cut_aligned(rows, ratios, granules, 0))
                                       : all_on(main, 0, rows, ratios.size()));
     }
     for (const ir::StateGroupSpec& group : groups) {
