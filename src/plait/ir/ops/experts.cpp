@@ -65,13 +65,17 @@ void softmax(const float* logits, int64_t n, float* probabilities) {
     for (int64_t i = 0; i < n; ++i) probabilities[i] /= sum;
 }
 
-// Moves the largest probabilities to `weights`, in falling order; -1 marks what was taken.
-void take_largest(float* probabilities, int64_t n, int64_t used, int32_t* ids, float* weights) {
+// The ids of the largest logits, in falling order, the first among equals. Logits decide, not probabilities:
+// whose last bits may differ from device to device, and all members of one must choose alike.
+void choose_largest(const float* logits, int64_t n, int64_t used, int32_t* ids) {
+    bool taken[kMaxExperts] = {};
     for (int64_t s = 0; s < used; ++s) {
-        float* largest = std::max_element(probabilities, probabilities + n);  // the first among equals
-        ids[s] = static_cast<int32_t>(largest - probabilities);
-        weights[s] = *largest;
-        *largest = -1.0f;
+        int64_t best = -1;
+        for (int64_t i = 0; i < n; ++i) {
+            if (!taken[i] && (best < 0 || logits[i] > logits[best])) best = i;
+        }
+        taken[best] = true;
+        ids[s] = static_cast<int32_t>(best);
     }
 }
 
@@ -88,8 +92,11 @@ void top_k_experts(const TopKExperts& op, const Call& call) {
     float probabilities[kMaxExperts];
     for (int64_t t = 0; t < call.rows(logits); ++t) {
         float* weights = call.outputs[1].as<float>() + t * op.used;
-        softmax(logits.as<float>() + t * experts, experts, probabilities);
-        take_largest(probabilities, experts, op.used, call.outputs[0].as<int32_t>() + t * op.used, weights);
+        const float* row = logits.as<float>() + t * experts;
+        int32_t* ids = call.outputs[0].as<int32_t>() + t * op.used;
+        softmax(row, experts, probabilities);
+        choose_largest(row, experts, op.used, ids);
+        for (int64_t s = 0; s < op.used; ++s) weights[s] = probabilities[ids[s]];
         scale_weights(op, weights);
     }
 }

@@ -4,7 +4,8 @@
 
 namespace plait::ir {
 
-// Chooses experts: softmax over all logits, then the `used` largest, the lower id first among equals.
+// Chooses experts: softmax over all logits, then those of the `used` largest logits, the lower id first among
+// equals.
 // Renormalised, that is the softmax over the chosen logits alone.
 // (logits F32 [tokens, experts]) -> ids I32 [tokens, used], weights F32 [tokens, used].
 struct TopKExperts {
