@@ -122,7 +122,9 @@ class Lowering {
 
     LoweredGraphs run() {
         while (next()) {
+            begin_note();
             std::visit([&](const auto& op) { lower(op); }, nodes_[0]->op);
+            end_note();
             for (int m = 0; m < members_; ++m) {
                 const auto& outputs = nodes_[static_cast<size_t>(m)]->outputs;
                 if (!outputs.empty()) copy(m).set(outputs[0], values_[static_cast<size_t>(m)]);
@@ -154,8 +156,24 @@ class Lowering {
         return nodes_[0] != nullptr;
     }
 
+    int rounds() const { return static_cast<int>(result_.rounds.size()); }
+
+    void begin_note() {
+        Lowered& note = result_.collectives.emplace_back();
+        note.first_round = rounds();
+        for (int m = 0; m < members_; ++m) {
+            if (value(m) >= 0)
+                note.row_bytes = std::max(note.row_bytes, copy(m).desc(value(m)).slice_bytes());
+        }
+    }
+
+    void end_note() {
+        Lowered& note = result_.collectives.back();
+        note.rounds = rounds() - note.first_round;
+    }
+
     void run(Trade& trade) {
-        trade.run(copies_, static_cast<int>(result_.rounds.size()), name());
+        trade.run(copies_, rounds(), name());
         result_.rounds.push_back(trade.round());
     }
 
@@ -165,6 +183,7 @@ class Lowering {
     }
 
     void lower(const ir::AllReduce& op) {
+        result_.collectives.back().way = way_ == Way::automatic ? Way::butterfly : way_;
         switch (way_) {
             case Way::automatic:
             case Way::butterfly:

@@ -34,9 +34,18 @@ struct Round {
     std::vector<Move> moves;
 };
 
+// What became of one collective.
+struct Lowered {
+    Way way = Way::direct;  // the one it took
+    int first_round = 0;
+    int rounds = 0;
+    int64_t row_bytes = 0;  // one row of the largest value that a member puts in
+};
+
 struct LoweredGraphs {
     std::vector<ir::Graph> graphs;
-    std::vector<Round> rounds;  // by the exchanges' id; every graph has each, in order
+    std::vector<Round> rounds;         // by the exchanges' id; every graph has each, in order
+    std::vector<Lowered> collectives;  // in the graphs' order
 };
 
 // Replaces the collectives of the members' graphs. Whatever the way, a reduction gives all members the same

@@ -114,6 +114,8 @@ class Buffer {
     virtual std::span<const ir::TensorDesc> tensors() const = 0;
     // Bytes of device memory this buffer holds; 0 for a wrapped one.
     virtual int64_t stored_bytes() const = 0;
+    // The same by member of the device.
+    virtual std::vector<int64_t> member_stored_bytes() const { return {stored_bytes()}; }
 };
 
 // `rows` pieces of `row_bytes` bytes, `stride` bytes apart, in one tensor of a buffer, from byte `offset` of
@@ -197,6 +199,8 @@ class Program {
     virtual int segments() const = 0;
     // The node of the host action behind a segment; nullptr behind the last.
     virtual const ir::Node* host_action(int segment) const = 0;
+    // Where the members exchange values, in order; none on a device that is not made of several.
+    virtual std::span<const CollectiveDescription> collectives() const { return {}; }
     // Ties the program to memory. Addresses do not change afterwards.
     virtual std::unique_ptr<BoundProgram> bind(const Bindings& bindings) = 0;
 };

@@ -79,7 +79,7 @@ int64_t MetaBufferType::bytes(const StoredTensor& tensor) const {
 
 std::unique_ptr<device::Buffer> MetaBufferType::alloc(std::span<const StoredTensor> tensors,
                                                       device::Usage usage) {
-    std::vector<std::unique_ptr<device::Buffer>> parts;
+    std::vector<MetaBuffer::Part> parts;
     MetaBuffer::Places places(tensors.size(), std::vector<device::Region>(members_.devices.size()));
     std::vector<device::Buffer*> of_members;
     for (int member = 0; member < members_.count(); ++member) {
@@ -91,12 +91,12 @@ std::unique_ptr<device::Buffer> MetaBufferType::alloc(std::span<const StoredTens
         for (const auto& [type, held] : by_type) {
             std::vector<StoredTensor> stored;
             for (const size_t tensor : held) stored.emplace_back(part_desc(tensors[tensor], member));
-            parts.push_back(type->alloc(std::span<const StoredTensor>(stored), usage));
+            parts.push_back({member, type->alloc(std::span<const StoredTensor>(stored), usage)});
             for (size_t i = 0; i < held.size(); ++i)
                 places[held[i]][static_cast<size_t>(member)] =
-                    device::whole(*parts.back(), static_cast<int32_t>(i));
+                    device::whole(*parts.back().buffer, static_cast<int32_t>(i));
         }
-        of_members.push_back(members_choose_ ? nullptr : parts.back().get());
+        of_members.push_back(members_choose_ ? nullptr : parts.back().buffer.get());
     }
     return std::make_unique<MetaBuffer>(*this, usage, std::vector(tensors.begin(), tensors.end()),
                                         std::move(parts), std::move(places), std::move(of_members));
@@ -118,7 +118,7 @@ bool MetaBufferType::can_wrap(const StoredTensor& tensor, int64_t readable_behin
 std::unique_ptr<device::Buffer> MetaBufferType::wrap(std::span<const std::byte> host,
                                                      const StoredTensor& tensor, int64_t readable_behind) {
     if (!can_wrap(tensor, readable_behind)) return nullptr;
-    std::vector<std::unique_ptr<device::Buffer>> parts;
+    std::vector<MetaBuffer::Part> parts;
     MetaBuffer::Places places(1, std::vector<device::Region>(members_.devices.size()));
     for (int member = 0; member < members_.count(); ++member) {
         if (!holds(tensor, member)) continue;
@@ -129,15 +129,14 @@ std::unique_ptr<device::Buffer> MetaBufferType::wrap(std::span<const std::byte> 
                       part_desc(tensor, member), readable_behind + tensor.desc.bytes() - stretch.end);
         ENSURE(part != nullptr, "what can be wrapped is");
         places[0][static_cast<size_t>(member)] = device::whole(*part, 0);
-        parts.push_back(std::move(part));
+        parts.push_back({member, std::move(part)});
     }
     return std::make_unique<MetaBuffer>(*this, device::Usage::weights, std::vector{tensor}, std::move(parts),
                                         std::move(places), std::vector<device::Buffer*>{});
 }
 
 MetaBuffer::MetaBuffer(MetaBufferType& type, device::Usage usage, std::vector<StoredTensor> tensors,
-                       std::vector<std::unique_ptr<device::Buffer>> parts, Places places,
-                       std::vector<device::Buffer*> of_members)
+                       std::vector<Part> parts, Places places, std::vector<device::Buffer*> of_members)
     : type_(type),
       usage_(usage),
       tensors_(std::move(tensors)),
@@ -149,7 +148,13 @@ MetaBuffer::MetaBuffer(MetaBufferType& type, device::Usage usage, std::vector<St
 
 int64_t MetaBuffer::stored_bytes() const {
     int64_t bytes = 0;
-    for (const auto& part : parts_) bytes += part->stored_bytes();
+    for (const Part& part : parts_) bytes += part.buffer->stored_bytes();
+    return bytes;
+}
+
+std::vector<int64_t> MetaBuffer::member_stored_bytes() const {
+    std::vector<int64_t> bytes(static_cast<size_t>(type_.members()));
+    for (const Part& part : parts_) bytes[static_cast<size_t>(part.member)] += part.buffer->stored_bytes();
     return bytes;
 }
 

@@ -41,6 +41,8 @@ class MetaBufferType : public device::BufferType {
                                          int64_t readable_behind) override;
     bool can_wrap(const device::StoredTensor& tensor, int64_t readable_behind) const override;
 
+    int members() const { return members_.count(); }
+
   private:
     // Whether the member keeps a part: not of weights that its own graphs do not read.
     bool holds(const device::StoredTensor& tensor, int member) const;
@@ -53,17 +55,21 @@ class MetaBufferType : public device::BufferType {
 
 class MetaBuffer : public device::Buffer {
   public:
+    struct Part {
+        int member = 0;
+        std::unique_ptr<device::Buffer> buffer;
+    };
     // By tensor and member, whole tensors of buffers in `parts`; no buffer where a member has nothing.
     using Places = std::vector<std::vector<device::Region>>;
 
     MetaBuffer(MetaBufferType& type, device::Usage usage, std::vector<device::StoredTensor> tensors,
-               std::vector<std::unique_ptr<device::Buffer>> parts, Places places,
-               std::vector<device::Buffer*> of_members);
+               std::vector<Part> parts, Places places, std::vector<device::Buffer*> of_members);
 
     device::Usage usage() const override { return usage_; }
     device::BufferType& type() const override { return type_; }
     std::span<const ir::TensorDesc> tensors() const override { return descs_; }
     int64_t stored_bytes() const override;
+    std::vector<int64_t> member_stored_bytes() const override;
 
     const device::StoredTensor& tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
     const device::Region& place(int32_t tensor, int member) const {
@@ -77,7 +83,7 @@ class MetaBuffer : public device::Buffer {
     const device::Usage usage_;
     const std::vector<device::StoredTensor> tensors_;
     std::vector<ir::TensorDesc> descs_;
-    std::vector<std::unique_ptr<device::Buffer>> parts_;
+    std::vector<Part> parts_;
     const Places places_;
     const std::vector<device::Buffer*> of_members_;
 };

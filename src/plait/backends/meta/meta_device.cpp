@@ -8,6 +8,7 @@
 #include "plait/backends/meta/program.h"
 #include "plait/backends/meta/stream.h"
 #include "plait/base/ensure.h"
+#include "plait/collectives/cost.h"
 #include "plait/plan/rows.h"
 
 namespace plait::backends::meta {
@@ -33,6 +34,25 @@ device::DeviceDescription describe(const Members& members, const std::string& na
     return whole;
 }
 
+std::vector<device::CollectiveDescription> described(std::span<const plan::CollectiveUse> uses,
+                                                     const collectives::LoweredGraphs& lowered) {
+    ENSURE(uses.size() == lowered.collectives.size(), "every collective is lowered");
+    const std::vector<collectives::Cost> costs = collectives::costs(lowered);
+    std::vector<device::CollectiveDescription> descriptions;
+    for (size_t i = 0; i < uses.size(); ++i) {
+        descriptions.push_back({.kind = ir::op_name(ir::op_id(uses[i].op)),
+                                .after = uses[i].after,
+                                .desc = uses[i].desc,
+                                .way = collectives::way_name(lowered.collectives[i].way),
+                                .rounds = lowered.collectives[i].rounds,
+                                .payload = lowered.collectives[i].row_bytes,
+                                .link = costs[i].link,
+                                .moved = costs[i].moved,
+                                .scratch = costs[i].scratch});
+    }
+    return descriptions;
+}
+
 }  // namespace
 
 MetaDevice::MetaDevice(std::vector<std::unique_ptr<device::Device>> members, const MetaOptions& options)
@@ -56,8 +76,9 @@ MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
     plan::MemberGraphs sharded = options_.by_rows
                                      ? plan::shard_rows(graph, placement_, members_.count(), options_.main)
                                      : plan::shard(graph, placement_, members_.count());
-    return {collectives::lower(sharded.graphs, options_.reduce), std::move(sharded.outputs),
-            std::move(sharded.collectives)};
+    collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, options_.reduce);
+    auto collectives = described(sharded.collectives, lowered);
+    return {std::move(lowered), std::move(sharded.outputs), std::move(collectives)};
 }
 
 std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) {
@@ -87,9 +108,9 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
     std::vector<device::StoredTensor> outputs;
     for (size_t i = 0; i < whole.outputs.size(); ++i)
         outputs.emplace_back(graph.value(graph.outputs()[i]).desc, whole.outputs[i]);
-    collectives_ = std::move(whole.collectives);
     return std::make_unique<MetaProgram>(std::move(programs), std::move(whole.lowered.rounds),
-                                         std::move(outputs), graph.capacity(), staging_);
+                                         std::move(outputs), std::move(whole.collectives), graph.capacity(),
+                                         staging_);
 }
 
 std::unique_ptr<device::Stream> MetaDevice::make_stream() {

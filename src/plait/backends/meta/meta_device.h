@@ -35,14 +35,11 @@ class MetaDevice : public device::Device {
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
 
-    // Of the largest program compiled so far, for a plan.
-    const std::vector<plan::CollectiveUse>& collectives() const { return collectives_; }
-
   private:
     struct Cut {
         collectives::LoweredGraphs lowered;
         std::vector<ir::Layout> outputs;
-        std::vector<plan::CollectiveUse> collectives;
+        std::vector<device::CollectiveDescription> collectives;
     };
     Cut cut(const ir::Graph& graph) const;
 
@@ -51,7 +48,6 @@ class MetaDevice : public device::Device {
     device::DeviceDescription description_;
     std::vector<std::unique_ptr<MetaBufferType>> buffer_types_;
     plan::Layouts placement_;
-    std::vector<plan::CollectiveUse> collectives_;
     std::vector<std::byte> staging_;
 };
 

@@ -16,8 +16,13 @@ bool is_exchange(const ir::Node* node) {
 
 MetaProgram::MetaProgram(std::vector<std::unique_ptr<device::Program>> programs,
                          std::vector<collectives::Round> rounds, std::vector<device::StoredTensor> outputs,
-                         const ir::Capacity& capacity, std::vector<std::byte>& staging)
-    : programs_(std::move(programs)), rounds_(std::move(rounds)), capacity_(capacity), staging_(staging) {
+                         std::vector<device::CollectiveDescription> collectives, const ir::Capacity& capacity,
+                         std::vector<std::byte>& staging)
+    : programs_(std::move(programs)),
+      rounds_(std::move(rounds)),
+      collectives_(std::move(collectives)),
+      capacity_(capacity),
+      staging_(staging) {
     needs_.outputs = std::move(outputs);
     needs_.input_values = programs_[0]->needs().input_values;
     const int steps = programs_[0]->segments();

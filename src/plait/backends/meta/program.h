@@ -15,11 +15,13 @@ class MetaProgram : public device::Program {
     // `output_descs` are the whole outputs.
     MetaProgram(std::vector<std::unique_ptr<device::Program>> programs,
                 std::vector<collectives::Round> rounds, std::vector<device::StoredTensor> outputs,
-                const ir::Capacity& capacity, std::vector<std::byte>& staging);
+                std::vector<device::CollectiveDescription> collectives, const ir::Capacity& capacity,
+                std::vector<std::byte>& staging);
 
     const device::ProgramNeeds& needs() const override { return needs_; }
     int segments() const override { return static_cast<int>(ends_.size()); }
     const ir::Node* host_action(int segment) const override;
+    std::span<const device::CollectiveDescription> collectives() const override { return collectives_; }
     std::unique_ptr<device::BoundProgram> bind(const device::Bindings& bindings) override;
 
     int members() const { return static_cast<int>(programs_.size()); }
@@ -36,6 +38,7 @@ class MetaProgram : public device::Program {
 
     std::vector<std::unique_ptr<device::Program>> programs_;
     std::vector<collectives::Round> rounds_;
+    std::vector<device::CollectiveDescription> collectives_;
     device::ProgramNeeds needs_;
     std::vector<int> ends_;  // by segment: the member segment behind its last
     ir::Capacity capacity_;

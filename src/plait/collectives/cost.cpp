@@ -1,0 +1,103 @@
+#include "plait/collectives/cost.h"
+
+#include <algorithm>
+
+namespace plait::collectives {
+namespace {
+
+// A value that a member got from another, and the nodes between which it is kept.
+struct Received {
+    int round = 0;
+    size_t from = 0;
+    size_t until = 0;
+    int64_t bytes = 0;
+};
+
+int64_t row_bytes(const ir::Graph& graph, ir::ValueId id) { return graph.value(id).desc.slice_bytes(); }
+
+// The member's exchanges by round, and what it gets in them.
+struct MemberExchanges {
+    std::vector<const ir::Node*> by_round;
+    std::vector<Received> received;
+
+    MemberExchanges(const ir::Graph& graph, size_t rounds) : by_round(rounds) {
+        std::vector<size_t> last_use(graph.values().size());
+        for (size_t node = 0; node < graph.nodes().size(); ++node) {
+            for (const ir::ValueId id : graph.nodes()[node].inputs) last_use[static_cast<size_t>(id)] = node;
+        }
+        for (size_t node = 0; node < graph.nodes().size(); ++node) {
+            const auto* exchange = std::get_if<ir::Exchange>(&graph.nodes()[node].op);
+            if (exchange == nullptr) continue;
+            by_round[static_cast<size_t>(exchange->id)] = &graph.nodes()[node];
+            for (const ir::ValueId id : graph.nodes()[node].outputs)
+                received.push_back({exchange->id, node, std::max(node, last_use[static_cast<size_t>(id)]),
+                                    row_bytes(graph, id)});
+        }
+    }
+
+    // The most that is kept at once of what these rounds brought.
+    int64_t most_kept(int first_round, int rounds) const {
+        const auto is_of = [&](const Received& value) {
+            return value.round >= first_round && value.round < first_round + rounds;
+        };
+        int64_t most = 0;
+        for (const Received& arriving : received) {
+            if (!is_of(arriving)) continue;
+            int64_t kept = 0;
+            for (const Received& value : received) {
+                if (is_of(value) && value.from <= arriving.from && value.until >= arriving.from)
+                    kept += value.bytes;
+            }
+            most = std::max(most, kept);
+        }
+        return most;
+    }
+};
+
+class Counter {
+  public:
+    explicit Counter(const LoweredGraphs& lowered) : lowered_(lowered) {
+        for (const ir::Graph& graph : lowered.graphs) members_.emplace_back(graph, lowered.rounds.size());
+    }
+
+    Cost count(const Lowered& collective) const {
+        Cost cost;
+        for (int round = 0; round < collective.rounds; ++round)
+            add_round(lowered_.rounds[static_cast<size_t>(collective.first_round + round)],
+                      static_cast<size_t>(collective.first_round + round), cost);
+        for (const MemberExchanges& member : members_)
+            cost.scratch =
+                std::max(cost.scratch, member.most_kept(collective.first_round, collective.rounds));
+        return cost;
+    }
+
+  private:
+    void add_round(const Round& round, size_t id, Cost& cost) const {
+        std::vector<int64_t> sent(members_.size()), got(members_.size());
+        for (const Move& move : round.moves) {
+            const auto from = static_cast<size_t>(move.from);
+            const ir::ValueId value = members_[from].by_round[id]->inputs[static_cast<size_t>(move.input)];
+            const int64_t bytes = row_bytes(lowered_.graphs[from], value);
+            sent[from] += bytes;
+            got[static_cast<size_t>(move.to)] += bytes;
+            cost.moved += bytes;
+        }
+        int64_t busiest = 0;
+        for (size_t m = 0; m < members_.size(); ++m) busiest = std::max({busiest, sent[m], got[m]});
+        cost.link += busiest;
+    }
+
+    const LoweredGraphs& lowered_;
+    std::vector<MemberExchanges> members_;
+};
+
+}  // namespace
+
+std::vector<Cost> costs(const LoweredGraphs& lowered) {
+    const Counter counter(lowered);
+    std::vector<Cost> costs;
+    for (const Lowered& collective : lowered.collectives) costs.push_back(counter.count(collective));
+    return costs;
+}
+
+}  // namespace plait::collectives
