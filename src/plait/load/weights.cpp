@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "plait/base/ensure.h"
+#include "plait/load/mirrored.h"
 
 namespace plait::load {
 namespace {
@@ -121,13 +122,15 @@ std::vector<WeightBytes> weight_bytes(const gguf::File& file, std::span<const ir
         const device::StoredTensor& tensor = tensors[weight];
         const device::BufferType& type = device.buffer_type(layouts[weight]);
         const bool stays = use_mapping && can_stay_in_file(file, specs[weight], tensor, type);
-        const std::vector<int64_t> stored = type.member_bytes(tensor);
+        std::vector<int64_t> held = type.member_bytes(tensor);
+        for (size_t member = 0; stays && member < held.size(); ++member) {
+            if (held[member] > 0)
+                held[member] = ir::stored_desc(tensor.desc, tensor.layout, static_cast<int>(member)).bytes();
+        }
+        const std::vector<int64_t> mirrored = mirrored_bytes(tensor, held);
         for (size_t member = 0; member < bytes.size(); ++member) {
-            if (stays)
-                bytes[member].mapped +=
-                    ir::stored_desc(tensor.desc, tensor.layout, static_cast<int>(member)).bytes();
-            else
-                bytes[member].stored += stored[member];
+            (stays ? bytes[member].mapped : bytes[member].stored) += held[member];
+            bytes[member].mirrored += mirrored[member];
         }
     }
     return bytes;

@@ -27,8 +27,9 @@ struct Weights {
 
 // What load_weights will do with memory, before any weight is read.
 struct WeightBytes {
-    int64_t mapped = 0;  // used where they lie in the file
-    int64_t stored = 0;  // held in device memory
+    int64_t mapped = 0;    // used where they lie in the file
+    int64_t stored = 0;    // held in device memory
+    int64_t mirrored = 0;  // of both, what another member has too
 };
 // By member of the device.
 std::vector<WeightBytes> weight_bytes(const gguf::File& file, std::span<const ir::WeightSpec> specs,
