@@ -26,8 +26,7 @@ device::BufferTypeDescription host_memory(const char* layout, bool host_readable
 }  // namespace
 
 CpuDevice::CpuDevice(Cores& cores, const CpuOptions& options)
-    : simd_(simd::kernels(options.simd)),
-      runner_(cores, worker_count(cores, options), options.pins, options.name) {
+    : cores_(cores), options_(options), simd_(simd::kernels(options.simd)) {
     const bool packed = options.repack && !options.exact;
     kernels_ = kernel_list({.simd = &simd_, .exact = options.exact, .packed = packed});
     if (packed) {
@@ -36,16 +35,17 @@ CpuDevice::CpuDevice(Cores& cores, const CpuOptions& options)
     }
     buffer_types_.push_back(std::make_unique<CpuBufferType>(
         options.name, host_memory(device::kRowLayout, true), row_layout_bytes));
-    describe_self(options, runner_.workers());
+    describe_self();
 }
 
-void CpuDevice::describe_self(const CpuOptions& options, int workers) {
-    description_.name = options.name;
+void CpuDevice::describe_self() {
+    const int workers = worker_count(cores_, options_);
+    description_.name = options_.name;
     description_.kind = "cpu";
-    description_.signature = fmt::format("cpu {}{}{}", simd::name(options.simd),
-                                         options.exact ? " exact" : "", options.repack ? "" : " rows");
+    description_.signature = fmt::format("cpu {}{}{}", simd::name(options_.simd),
+                                         options_.exact ? " exact" : "", options_.repack ? "" : " rows");
     description_.details = fmt::format("{}, {} kernels, {} thread{}", probe_cpu().name,
-                                       simd::name(options.simd), workers, workers == 1 ? "" : "s");
+                                       simd::name(options_.simd), workers, workers == 1 ? "" : "s");
     description_.memory = "host";
     description_.memory_bytes = static_cast<int64_t>(memory_info().available);
     description_.workers = workers;
@@ -58,7 +58,9 @@ std::unique_ptr<device::Program> CpuDevice::compile(const ir::Graph& graph, std:
 }
 
 std::unique_ptr<device::Stream> CpuDevice::make_stream() {
-    return std::make_unique<CpuStream>(runner_, description_.name);
+    if (runner_ == nullptr)
+        runner_ = std::make_unique<Runner>(cores_, description_.workers, options_.pins, options_.name);
+    return std::make_unique<CpuStream>(*runner_, description_.name);
 }
 
 std::unique_ptr<device::Event> CpuDevice::make_event() { return std::make_unique<CpuEvent>(); }

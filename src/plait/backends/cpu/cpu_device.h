@@ -27,7 +27,7 @@ struct CpuOptions {
 // Processor cores with the host's memory.
 class CpuDevice : public device::Device {
   public:
-    // `cores` outlives the device. Throws Error when the machine lacks the SIMD level or refuses the threads.
+    // `cores` outlives the device. Throws Error when the machine lacks the SIMD level.
     CpuDevice(Cores& cores, const CpuOptions& options);
 
     const device::DeviceDescription& describe() const override { return description_; }
@@ -36,17 +36,21 @@ class CpuDevice : public device::Device {
         return plan::choose_residency(graphs, weight_count, description_);
     }
     std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
+    // The workers start with the first stream: planning takes none. Throws Error when the system refuses
+    // them.
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
 
   private:
-    void describe_self(const CpuOptions& options, int workers);
+    void describe_self();
 
+    Cores& cores_;
+    const CpuOptions options_;
     const simd::KernelTable& simd_;
     std::vector<Kernel> kernels_;
     std::vector<std::unique_ptr<CpuBufferType>> buffer_types_;
     device::DeviceDescription description_;
-    Runner runner_;
+    std::unique_ptr<Runner> runner_;
 };
 
 }  // namespace plait::backends::cpu
