@@ -12,6 +12,7 @@
 #include "plait/backends/meta/meta_device.h"
 #include "plait/backends/sim/sim_device.h"
 #include "plait/base/error.h"
+#include "plait/engine/plan_only.h"
 
 namespace plait::engine {
 namespace {
@@ -34,7 +35,7 @@ DeviceText parse_device(const std::string& text) {
     device.kind = text.substr(0, colon);
     device.has_argument = colon != std::string::npos;
     if (device.has_argument) device.argument = text.substr(colon + 1);
-    if (device.kind != "cpu" && device.kind != "sim")
+    if (!is_known_kind(device.kind))
         throw Error(fmt::format("device \"{}\" is unknown; known are {}", text, kKnownDevices));
     if (device.kind == "sim" && device.has_argument) parse_bytes(device.argument);
     return device;
@@ -126,6 +127,47 @@ std::unique_ptr<device::Device> make_sim(const DeviceText& text, const std::stri
     return std::make_unique<backends::sim::SimDevice>(cores, sim);
 }
 
+std::unique_ptr<device::Device> make_described(const DescribedDevice& described, const EngineOptions& options,
+                                               Cores& cores) {
+    const DeviceText text{.text = described.like, .kind = described.like};
+    auto like = described.like == "cpu" ? make_cpu(text, described.name, described.threads, options, cores)
+                                        : make_sim(text, described.name, cores);
+    device::DeviceDescription description = like->describe();
+    description.kind = described.kind;
+    description.memory = described.memory;
+    description.memory_bytes = described.memory_bytes;
+    description.workers = described.threads;
+    description.details = fmt::format("{}, described only", described.kind);
+    return std::make_unique<PlanOnlyDevice>(std::move(like), std::move(description));
+}
+
+// Those that take part: with mode `none` the main one.
+template <class Named>
+std::vector<Named> taking_part(std::vector<Named> devices, const SplitOptions& split) {
+    if (split.main_device < 0 || static_cast<size_t>(split.main_device) >= devices.size())
+        throw Error(fmt::format("the main device (--main-device) must be one of 0 to {}, found {}",
+                                devices.size() - 1, split.main_device));
+    if (split.mode == SplitMode::none) return {devices[static_cast<size_t>(split.main_device)]};
+    return devices;
+}
+
+std::vector<std::unique_ptr<device::Device>> make_members(const EngineOptions& options, Cores& cores) {
+    std::vector<std::unique_ptr<device::Device>> devices;
+    if (!options.described.empty()) {
+        for (const DescribedDevice& described : taking_part(options.described, options.split))
+            devices.push_back(make_described(described, options, cores));
+        return devices;
+    }
+    const std::vector<DeviceText> texts = taking_part(parse_devices(options.devices), options.split);
+    const std::vector<std::string> names = names_of(texts);
+    const std::vector<int> workers = deal_workers(texts, options, cores);
+    for (size_t i = 0; i < texts.size(); ++i) {
+        devices.push_back(texts[i].kind == "cpu" ? make_cpu(texts[i], names[i], workers[i], options, cores)
+                                                 : make_sim(texts[i], names[i], cores));
+    }
+    return devices;
+}
+
 std::vector<double> shares_of(const SplitOptions& split, size_t devices) {
     if (split.shares.empty()) return std::vector<double>(devices, 1.0);
     if (split.shares.size() != devices)
@@ -137,32 +179,23 @@ std::vector<double> shares_of(const SplitOptions& split, size_t devices) {
 
 }  // namespace
 
+bool is_known_kind(const std::string& kind) { return kind == "cpu" || kind == "sim"; }
+
 int check_devices(const std::string& devices) { return static_cast<int>(parse_devices(devices).size()); }
 
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores) {
-    std::vector<DeviceText> texts = parse_devices(options.devices);
-    const SplitOptions& split = options.split;
-    if (split.main_device < 0 || static_cast<size_t>(split.main_device) >= texts.size())
-        throw Error(fmt::format("the main device (--main-device) must be one of 0 to {}, found {}",
-                                texts.size() - 1, split.main_device));
-    if (split.mode == SplitMode::none) texts = {texts[static_cast<size_t>(split.main_device)]};
-    const std::vector<double> shares = shares_of(split, texts.size());
-    const std::vector<std::string> names = names_of(texts);
-    const std::vector<int> workers = deal_workers(texts, options, cores);
-    std::vector<std::unique_ptr<device::Device>> devices;
-    for (size_t i = 0; i < texts.size(); ++i) {
-        devices.push_back(texts[i].kind == "cpu" ? make_cpu(texts[i], names[i], workers[i], options, cores)
-                                                 : make_sim(texts[i], names[i], cores));
-    }
+    std::vector<std::unique_ptr<device::Device>> devices = make_members(options, cores);
     if (devices.size() == 1) return std::move(devices[0]);
+    const SplitOptions& split = options.split;
+    const plan::CutOptions cut{
+        .ratios = shares_of(split, devices.size()), .embedding = split.embedding, .experts = split.experts};
+    const std::string name = options.described.empty() ? options.devices : "described members";
     return std::make_unique<backends::meta::MetaDevice>(
-        std::move(devices),
-        backends::meta::MetaOptions{
-            .name = options.devices,
-            .cut = {.ratios = shares, .embedding = split.embedding, .experts = split.experts},
-            .reduce = split.reduce,
-            .by_rows = split.mode == SplitMode::row,
-            .main = split.main_device});
+        std::move(devices), backends::meta::MetaOptions{.name = name,
+                                                        .cut = cut,
+                                                        .reduce = split.reduce,
+                                                        .by_rows = split.mode == SplitMode::row,
+                                                        .main = split.main_device});
 }
 
 int64_t parse_bytes(const std::string& text) {

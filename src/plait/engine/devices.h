@@ -13,9 +13,14 @@ namespace plait::engine {
 // Makes the device that options.devices asks for, a list with commas of `cpu` (all usable cores), `cpu:0-3`
 // (those cores), `cpu*3` (usable cores dealt out to three members, which share them if there are fewer),
 // `sim` or `sim:2G` (a simulated accelerator with its own memory), `sim*2`. Several are made into one, as
-// options.split says. Throws Error for an unknown or malformed device, naming the known ones, and for a split
+// options.split says. With options.described it is made of those instead, and only plans: it takes neither
+// threads nor memory. Throws Error for an unknown or malformed device, naming the known ones, and for a split
 // that does not fit the list. `cores` outlives the device.
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores);
+
+// Kinds of device that this build knows, for DescribedDevice::like.
+bool is_known_kind(const std::string& kind);
+inline constexpr const char* kKnownKinds = "cpu, sim";
 
 // Throws Error unless `devices` is a device list that make_device understands; asks no device. Returns how
 // many devices it names.

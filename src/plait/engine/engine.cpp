@@ -96,6 +96,20 @@ std::span<const float> Engine::logits(int64_t row) const {
                                       static_cast<size_t>(vocabulary()));
 }
 
+std::vector<int64_t> Engine::stored_bytes() const {
+    std::vector<int64_t> bytes(prepared_.members.size());
+    const auto add = [&](const device::Buffer& buffer) {
+        const std::vector<int64_t> held = buffer.member_stored_bytes();
+        for (size_t member = 0; member < held.size(); ++member) bytes[member] += held[member];
+    };
+    for (const auto& buffer : weights_.buffers) add(*buffer);
+    add(*state_memory_);
+    for (const auto& slot : slots_) {
+        for (const device::Buffer* buffer : slot->buffers()) add(*buffer);
+    }
+    return bytes;
+}
+
 void Engine::check(std::span<const Feed> feeds) const {
     for (const Feed& feed : feeds) {
         for (int32_t token : feed.tokens) {

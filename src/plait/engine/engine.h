@@ -69,6 +69,8 @@ class Engine {
     const EngineOptions& options() const { return prepared_.options; }
     const Prepared& prepared() const { return prepared_; }
     const models::Model& model() const { return *prepared_.model; }
+    // Bytes of memory that each member of the device holds, as its buffers say.
+    std::vector<int64_t> stored_bytes() const;
     int64_t vocabulary() const { return prepared_.model->summary().vocabulary; }
     int64_t free_pages(int group) const { return state_.free_pages(group); }
     int64_t pages_in_use(int group) const { return state_.pages_in_use(group); }

@@ -34,11 +34,22 @@ struct SplitOptions {
     collectives::Way reduce = collectives::Way::automatic;
 };
 
+// A device that is not here, for planning: what it can do is taken from a kind that this build knows.
+struct DescribedDevice {
+    std::string name;
+    std::string kind;    // for people
+    std::string like;    // "cpu" or "sim": whose kernels and layouts it has
+    std::string memory;  // devices with equal names here have one memory together
+    int64_t memory_bytes = 0;
+    int threads = 1;
+};
+
 // What to run, on what, and how large. Everything a person can ask of an engine; defaults are those of the
 // command line.
 struct EngineOptions {
     std::string model;  // path
     std::string devices = "cpu";
+    std::vector<DescribedDevice> described;  // plan for these instead of `devices`; nothing can run on them
     SplitOptions split;
     int threads = 0;            // of all CPU devices; 0: every usable core
     std::string simd = "best";  // a level's name (backends/cpu/simd/select.h)

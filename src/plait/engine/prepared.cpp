@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <numeric>
 
 #include "plait/base/error.h"
 #include "plait/base/log.h"
@@ -15,6 +17,7 @@ namespace plait::engine {
 namespace {
 
 constexpr int64_t kDefaultContext = 8192;
+constexpr const char* kEqualShares = "equal shares";
 // Far more than any machine has cores for; as many threads as one likes would take minutes to meet.
 constexpr int kMaxThreads = 1024;
 
@@ -106,7 +109,8 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
     EngineOptions& options = prepared.options;
     options.context = wanted.tokens;
     const int64_t trained = models::trained_context(prepared.file);
-    prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained, true);
+    const bool first = prepared.model == nullptr;  // what there is to warn of is said once
+    prepared.model = load_for(prepared.file, options, options.context > 0 ? options.context : trained, first);
     prepared.placement =
         prepared.device->place_model(prepared.model->weights(), prepared.model->state_groups());
     ContextChoice choice = wanted;
@@ -114,7 +118,7 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
     if (options.context < 0) choice = default_context(prepared, asked, trained);
     const int64_t limit = prepared.model->summary().max_context;
     if (limit > 0 && choice.tokens > limit) choice = {limit, "the model has no positions beyond"};
-    if (limit > 0 && options.context > limit) {
+    if (first && limit > 0 && options.context > limit) {
         log_warning(fmt::format("context {} is more than this model has positions for; using {}",
                                 options.context, limit));
     }
@@ -154,6 +158,7 @@ void count_memory(Prepared& prepared) {
     for (size_t member = 0; member < weights.size(); ++member) {
         prepared.members[member].weights = weights[member].stored;
         prepared.members[member].mapped_weights = weights[member].mapped;
+        prepared.members[member].mirrored = weights[member].mirrored;
     }
     const int slots = prepared.options.slots;
     for (const StoredTensor& tensor : prepared.state_tensors()) add(tensor, &MemoryNeeds::state, 1);
@@ -204,6 +209,7 @@ void validate(const EngineOptions& options) {
 MemoryNeeds& MemoryNeeds::operator+=(const MemoryNeeds& more) {
     weights += more.weights;
     mapped_weights += more.mapped_weights;
+    mirrored += more.mirrored;
     state += more.state;
     compute += more.compute;
     return *this;
@@ -254,41 +260,109 @@ int64_t Prepared::slot_scratch_bytes() const {
 
 namespace {
 
-// What a member may take: members in one memory have it together, each as much of it as it needs of the
-// whole.
-int64_t free_for(const Prepared& prepared, size_t member) {
-    const device::DeviceDescription& device = prepared.device->describe();
-    const std::string& memory = device.member(member).memory;
-    int64_t others = 0;
-    for (size_t other = 0; other < prepared.members.size(); ++other) {
-        if (other != member && device.member(other).memory == memory)
-            others += prepared.members[other].total();
+// One memory, with what the members that have it together need of it.
+struct SharedMemory {
+    int64_t free = std::numeric_limits<int64_t>::max();
+    int64_t needed = 0;
+    int64_t state = 0;  // part of what is needed
+    int members = 0;
+
+    int64_t missing() const { return needed - free; }
+};
+
+std::map<std::string, SharedMemory> memories_of(const Prepared& prepared) {
+    std::map<std::string, SharedMemory> memories;
+    for (size_t member = 0; member < prepared.members.size(); ++member) {
+        const device::DeviceDescription& device = prepared.device->describe().member(member);
+        SharedMemory& memory = memories[device.memory];
+        memory.free = std::min(memory.free, device.memory_bytes);
+        memory.needed += prepared.members[member].total();
+        memory.state += prepared.members[member].state;
+        ++memory.members;
     }
-    return device.member(member).memory_bytes - others;
+    return memories;
 }
 
-// Of the member that lacks most, over all that share its memory; negative when all have enough.
+// Of the memory that lacks most; negative when all have enough.
 int64_t missing_memory(const Prepared& prepared) {
     int64_t missing = std::numeric_limits<int64_t>::min();
-    for (size_t member = 0; member < prepared.members.size(); ++member)
-        missing = std::max(missing, prepared.members[member].total() - free_for(prepared, member));
+    for (const auto& [name, memory] : memories_of(prepared)) missing = std::max(missing, memory.missing());
     return missing;
 }
 
+// How much state there can be in all so that no memory lacks anything; 0 or less when less state does not
+// help.
+int64_t affordable_state(const Prepared& prepared) {
+    double part = 1;
+    for (const auto& [name, memory] : memories_of(prepared)) {
+        if (memory.missing() <= 0) continue;
+        if (memory.state == 0) return 0;
+        part = std::min(part, 1 - static_cast<double>(memory.missing()) / static_cast<double>(memory.state));
+    }
+    return static_cast<int64_t>(part * static_cast<double>(prepared.memory.state));
+}
+
+// Makes the device, which gives its members these shares; none: equal ones.
+void make_device_with(Prepared& prepared, const std::vector<double>& shares, const char* note) {
+    prepared.programs.clear();  // they belong to the former device
+    prepared.options.split.shares = shares;
+    prepared.device = make_device(prepared.options, *prepared.cores);
+    const auto members = static_cast<size_t>(prepared.device->describe().member_count());
+    prepared.shares = shares.size() == members && members > 1 ? shares : std::vector<double>(members, 1.0);
+    const double sum = std::accumulate(prepared.shares.begin(), prepared.shares.end(), 0.0);
+    for (double& share : prepared.shares) share /= sum;
+    prepared.shares_note = note;
+}
+
+// By the room that each member has beside what it holds whole; empty where that says nothing.
+std::vector<double> shares_by_memory(const Prepared& prepared) {
+    const auto memories = memories_of(prepared);
+    std::vector<double> shares;
+    double sum = 0;
+    for (size_t member = 0; member < prepared.members.size(); ++member) {
+        const MemoryNeeds& needs = prepared.members[member];
+        const SharedMemory& memory = memories.at(prepared.device->describe().member(member).memory);
+        const int64_t room =
+            memory.free / memory.members - std::min(needs.mirrored, needs.weights) - needs.compute;
+        shares.push_back(static_cast<double>(std::max<int64_t>(0, room)));
+        sum += shares.back();
+    }
+    return sum > 0 ? shares : std::vector<double>();
+}
+
+// Where equal shares do not fit, others may.
+void share_by_memory(Prepared& prepared, const EngineOptions& asked) {
+    const int64_t missing = missing_memory(prepared);
+    const std::vector<double> shares = shares_by_memory(prepared);
+    if (missing <= 0 || shares.size() < 2) return;
+    make_device_with(prepared, shares, "shares by free memory, since equal ones do not fit");
+    settle(prepared, asked, {asked.context, "as asked"});
+    if (missing_memory(prepared) < missing) return;
+    make_device_with(prepared, {}, kEqualShares);
+    settle(prepared, asked, {asked.context, "as asked"});
+}
+
 }  // namespace
+
+int64_t free_memory(const Prepared& prepared, size_t member) {
+    const auto memories = memories_of(prepared);
+    const SharedMemory& memory = memories.at(prepared.device->describe().member(member).memory);
+    return memory.free - (memory.needed - prepared.members[member].total());
+}
 
 Prepared prepare(const EngineOptions& options) {
     validate(options);
     Prepared prepared{.options = options, .file = gguf::File::open(options.model)};
     prepared.cores = std::make_unique<Cores>();
-    prepared.device = make_device(options, *prepared.cores);
+    const bool asked = !options.split.shares.empty();
+    make_device_with(prepared, options.split.shares, asked ? "shares as asked" : kEqualShares);
     settle(prepared, options, {options.context, "as asked"});
+    if (!asked) share_by_memory(prepared, options);
     // What weights and compute take beside the cache is known only now; a context nobody asked for makes room
     // for them.
-    const int64_t missing = missing_memory(prepared);
-    if (options.context < 0 && missing > 0) {
+    if (options.context < 0 && missing_memory(prepared) > 0) {
         const int64_t smaller =
-            largest_context(prepared, options, prepared.options.context, prepared.memory.state - missing);
+            largest_context(prepared, options, prepared.options.context, affordable_state(prepared));
         if (smaller > 0) settle(prepared, options, {smaller, "what fits beside the weights"});
     }
     return prepared;
@@ -298,7 +372,7 @@ void require_memory(const Prepared& prepared) {
     for (size_t member = 0; member < prepared.members.size(); ++member) {
         const MemoryNeeds& needs = prepared.members[member];
         const device::DeviceDescription& device = prepared.device->describe().member(member);
-        const int64_t free = free_for(prepared, member);
+        const int64_t free = free_memory(prepared, member);
         if (needs.total() <= free) continue;
         throw Error(
             fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} "

@@ -16,10 +16,12 @@ namespace plait::engine {
 struct MemoryNeeds {
     int64_t weights = 0;         // stored on the device
     int64_t mapped_weights = 0;  // used where they lie in the file
+    int64_t mirrored = 0;        // of all weights, bytes that another member has too
     int64_t state = 0;
     int64_t compute = 0;  // step inputs, outputs and scratch of all slots
 
     int64_t total() const { return weights + state + compute; }
+    int64_t all_weights() const { return weights + mapped_weights; }
     MemoryNeeds& operator+=(const MemoryNeeds& more);
 };
 
@@ -39,6 +41,8 @@ struct Prepared {
     std::vector<int> layouts;                                // by weight
     std::vector<MemoryNeeds> members;                        // by member of the device
     MemoryNeeds memory;                                      // of all
+    std::vector<double> shares;                              // of the model, by member; their sum is 1
+    std::string shares_note;                                 // how they were chosen, for people
 
     // The state tensors, in graph order.
     std::vector<device::StoredTensor> state_tensors() const;
@@ -56,6 +60,10 @@ void validate(const EngineOptions& options);
 
 // Throws Error for anything about file, options or device that does not fit together.
 Prepared prepare(const EngineOptions& options);
+
+// Bytes that a member may take: members in one memory have it together, each as much of it as the others
+// leave.
+int64_t free_memory(const Prepared& prepared, size_t member);
 
 // Throws Error, with what is needed and what is free, when the device's memory does not suffice.
 void require_memory(const Prepared& prepared);

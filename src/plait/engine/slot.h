@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -22,6 +23,9 @@ class Slot {
     // The part of it that the capacity's layout uses.
     std::span<const std::byte> block(size_t capacity) const;
     device::Region inputs(size_t capacity);
+    std::array<const device::Buffer*, 3> buffers() const {
+        return {inputs_.get(), outputs_.get(), scratch_.get()};
+    }
     // Rows [0, rows) of the logits.
     device::Region logits(int64_t rows, int64_t row_bytes);
 
