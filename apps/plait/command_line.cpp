@@ -60,7 +60,8 @@ void add_size_flags(CLI::App& app, engine::EngineOptions& engine) {
 void add_device_flags(CLI::App& app, engine::EngineOptions& engine) {
     add_number(app, "-t,--threads", engine.threads, 1, "threads (default: usable cores)");
     add_parsed(app, "--devices", engine.devices, parse_devices,
-               "what to run on: cpu, cpu:CORES, sim, sim:BYTES")
+               "what to run on, several with commas: cpu, cpu:CORES, cpu*N (cores dealt to N members), sim, "
+               "sim:BYTES (default: cpu)")
         ->type_name("LIST");
     add_parsed(app, "--simd", engine.simd, parse_simd,
                "instruction set of the CPU kernels (default: the best)")
@@ -97,15 +98,24 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
 // Flags about splitting a model; with one device there is nothing to split.
 void add_split_flags(CLI::App& app, SplitFlags& flags) {
     add_choice(app, "--split-mode", flags.mode, {"none", "layer", "row", "tensor"},
-               "-sm MODE: how to split over several devices");
-    add_choice(app, "--embd", flags.embedding, {"mirrored", "vocab", "hidden"}, "how to split the embedding");
-    add_choice(app, "--moe-split", flags.experts, {"inner", "experts"}, "how to split experts");
-    add_choice(app, "--exchange", flags.exchange, {"f32", "bf16", "q8_0"}, "format of reductions");
+               "-sm MODE: tensor cuts every layer over all devices (default of several), none runs on "
+               "--main-device alone; layer and row are not there yet");
+    add_choice(
+        app, "--embd", flags.embedding, {"mirrored", "vocab", "hidden"},
+        "token table: whole on every member, cut by ids (default where it is the output matrix too), or "
+        "by features");
+    add_choice(app, "--moe-split", flags.experts, {"inner", "experts"},
+               "every member has a part of each expert, or some experts whole (default: inner)");
+    add_choice(app, "--exchange", flags.exchange, {"f32", "bf16", "q8_0"},
+               "format in which members exchange terms (f32; the others are not there yet)");
     add_choice(app, "--reduce", flags.reduce, {"auto", "direct", "pairwise", "butterfly"},
-               "way of reductions");
-    add_parsed(app, "--tensor-split", flags.shares, parse_shares, "-ts A,B,...|auto: shares of the devices")
+               "how members add up their terms (default: auto, butterfly)");
+    add_parsed(
+        app, "--tensor-split", flags.shares, parse_shares,
+        "-ts A,B,...|auto: shares of the devices; 0 gives nothing (default: auto, equal ones, or by free "
+        "memory where those do not fit)")
         ->type_name("SHARES");
-    app.add_option("--main-device", flags.main_device, "device that holds what is not split")
+    app.add_option("--main-device", flags.main_device, "device that runs with -sm none, counted from 0")
         ->check(whole_number(0, 255))
         ->type_name("N");
     add_number(app, "--candidates", flags.candidates, 1, "candidates per member in merged sampling");
@@ -267,6 +277,13 @@ void CommandLine::add_plan() {
     add_split_flags(command, plan_.common.split);
     add_parsed(command, "--budget", plan_.budgets, parse_byte_list, "bytes each member may take, as 2G,512M")
         ->type_name("BYTES,...");
+    command
+        .add_option(
+            "--members", plan_.members,
+            "plan for the devices that this JSON file describes instead: [{\"kind\", \"memory_bytes\", "
+            "\"name\", \"threads\", \"memory\"}]")
+        ->type_name("FILE.json")
+        ->excludes("--devices");
     command.add_flag("--json", plan_.json, "print JSON");
 }
 
@@ -291,6 +308,8 @@ void CommandLine::add_tokenizers() {
 
 void CommandLine::add_devices() {
     CLI::App& command = add_command("devices", "what this machine has", [this] { devices(devices_); });
+    add_parsed(command, "--devices", devices_.devices, parse_devices, "those to list (default: cpu,sim)")
+        ->type_name("LIST");
     command.add_flag("--json", devices_.json, "print JSON");
 }
 

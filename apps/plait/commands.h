@@ -52,6 +52,7 @@ void bench(const BenchCommand& command);
 
 struct PlanCommand {
     CommonFlags common;
+    std::string members;           // file that describes the devices; empty: those of this machine
     std::vector<int64_t> budgets;  // bytes by member; empty: none given
     bool json = false;
 };
@@ -74,6 +75,7 @@ void tokenize(const TokenizeCommand& command);
 void detokenize(const TokenizeCommand& command);
 
 struct DevicesCommand {
+    std::string devices;  // a list; empty: every kind there is
     bool json = false;
 };
 void devices(const DevicesCommand& command);

@@ -17,6 +17,7 @@
 #include "plait/engine/devices.h"
 #include "plait/text/vocab_from_gguf.h"
 #include "plait/tools/reports.h"
+#include "plait/tools/start.h"
 
 namespace plait::app {
 namespace {
@@ -106,7 +107,9 @@ engine::EngineOptions engine_options(const CommonFlags& flags) {
     const auto default_type = options.exact ? dtype::DType::F32 : dtype::DType::F16;
     options.key_type = flags.key_type.value_or(default_type);
     options.value_type = flags.value_type.value_or(default_type);
-    options.split = split_options(flags.split, engine::check_devices(options.devices));
+    const int devices = options.described.empty() ? engine::check_devices(options.devices)
+                                                  : static_cast<int>(options.described.size());
+    options.split = split_options(flags.split, devices);
     warn_of_idle_flags(flags.split);
     return options;
 }
@@ -124,7 +127,7 @@ engine::Prepared prepare_model(const CommonFlags& flags, const engine::EngineOpt
     engine::Prepared prepared = engine::prepare(options);
     if (!flags.report.empty()) refuse_overwriting(flags.report, prepared.file);
     verify_model(flags);
-    log_info(tools::start_text(prepared));
+    tools::tell_start(prepared);
     log_debug(tools::details_text(prepared));
     warn_of_untrained_positions(prepared);
     return prepared;

@@ -10,11 +10,11 @@ namespace plait::app {
 void devices(const DevicesCommand& command) {
     tools::DevicesReport report;
     Cores cores;
-    for (const char* name : {"cpu", "sim"}) {
-        engine::EngineOptions options;
-        options.devices = name;
-        report.devices.push_back(engine::make_device(options, cores)->describe());
-    }
+    engine::EngineOptions options;
+    options.devices = command.devices.empty() ? "cpu,sim" : command.devices;
+    const auto made = engine::make_device(options, cores);
+    for (int i = 0; i < made->describe().member_count(); ++i)
+        report.devices.push_back(made->describe().member(static_cast<size_t>(i)));
     report.speeds = tools::measure_memory(cores, cores.usable());
     report.features = describe(probe_cpu().features);
     report.best_simd = backends::cpu::simd::name(backends::cpu::simd::best_level());

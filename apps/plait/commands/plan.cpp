@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include "plait/base/log.h"
+#include "plait/tools/member_file.h"
 #include "plait/tools/plan_report.h"
+#include "plait/tools/start.h"
 
 #include "../commands.h"
 #include "../parse.h"
@@ -10,7 +13,11 @@ namespace plait::app {
 
 void plan(const PlanCommand& command) {
     ReportFile file(command.common.report);
-    const engine::Prepared prepared = engine::prepare(engine_options(command.common));
+    CommonFlags flags = command.common;
+    if (!command.members.empty())
+        flags.engine.described = tools::parse_members(read_text_file(command.members), command.members);
+    const engine::Prepared prepared = engine::prepare(engine_options(flags));
+    for (const std::string& warning : tools::start_warnings(prepared)) log_warning(warning);
     verify_model(command.common);
     const tools::PlanReport report = tools::plan_report(prepared);
     if (!command.budgets.empty() && command.budgets.size() != report.members.size())

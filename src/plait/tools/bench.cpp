@@ -14,6 +14,7 @@
 #include "plait/engine/text_run.h"
 #include "plait/sample/candidates.h"
 #include "plait/tools/measure.h"
+#include "plait/tools/start.h"
 
 namespace plait::tools {
 namespace {
@@ -145,7 +146,9 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         forget_peak();
         engine::EngineOptions sized = options;
         if (options.context < 0) sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
-        engine::Engine engine(sized);
+        engine::Prepared prepared = engine::prepare(sized);
+        tell_start(prepared);
+        engine::Engine engine(std::move(prepared));
         result.device = engine.prepared().device->describe().details;
         result.weights_bytes = total_weight_bytes(engine.model());
         result.weight_bytes_per_token = bytes_per_token(engine.prepared());

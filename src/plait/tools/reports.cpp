@@ -36,7 +36,7 @@ std::string rate_text(const char* label, const Rate& rate) {
 nlohmann::json prepared_json(const engine::Prepared& prepared) {
     return {{"device", prepared.device->describe().name},
             {"context", prepared.options.context},
-            {"weights_bytes", prepared.memory.weights + prepared.memory.mapped_weights},
+            {"weights_bytes", prepared.memory.all_weights()},
             {"kv_bytes", prepared.memory.state},
             {"compute_bytes", prepared.memory.compute}};
 }
@@ -64,17 +64,6 @@ std::string layouts_text(const engine::Prepared& prepared) {
 }
 
 }  // namespace
-
-std::string start_text(const engine::Prepared& prepared) {
-    const device::DeviceDescription& device = prepared.device->describe();
-    const engine::MemoryNeeds& memory = prepared.memory;
-    return fmt::format(
-        "{}: {}, whole model, {:.1f} MiB weights ({:.1f} MiB of it used in the file), {:.1f} MiB cache, "
-        "{:.1f} MiB "
-        "compute\none device: nothing to split, no transport\n{}",
-        device.name, device.details, mib(memory.weights + memory.mapped_weights), mib(memory.mapped_weights),
-        mib(memory.state), mib(memory.compute), prepared.context_note);
-}
 
 std::string details_text(const engine::Prepared& prepared) {
     const models::ModelSummary& model = prepared.model->summary();
@@ -173,6 +162,7 @@ std::string devices_json(const DevicesReport& report) {
         devices.push_back({{"device", device.name},
                            {"kind", device.kind},
                            {"details", device.details},
+                           {"memory", device.memory},
                            {"memory_bytes", device.memory_bytes},
                            {"threads", device.workers}});
     }

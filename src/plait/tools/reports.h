@@ -12,9 +12,6 @@
 // What commands print for people and for machines.
 namespace plait::tools {
 
-// The lines at the start of a run: members, mode, context.
-std::string start_text(const engine::Prepared& prepared);
-
 // What -v adds: the model's shape, cache, steps and how weights are stored.
 std::string details_text(const engine::Prepared& prepared);
 
@@ -29,7 +26,8 @@ std::string logits_json(const engine::Prepared& prepared, size_t prompt_tokens,
 std::string bench_text(const BenchResult& result);
 std::string bench_json(const BenchResult& result);
 
-// Every device this process could use: {"devices":[{"device","details","memory_bytes","threads"}],...}
+// Every device this process could use: {"devices":[{"device","kind","details","memory","memory_bytes",
+// "threads"}],...}
 struct DevicesReport {
     std::vector<device::DeviceDescription> devices;
     MemorySpeeds speeds;

@@ -1,0 +1,118 @@
+#include "plait/tools/start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "plait/base/log.h"
+#include "plait/collectives/lower.h"
+
+namespace plait::tools {
+namespace {
+
+double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::string member_line(const engine::Prepared& prepared, size_t member) {
+    const device::DeviceDescription& device = prepared.device->describe().member(member);
+    const engine::MemoryNeeds& memory = prepared.members[member];
+    const bool alone = prepared.members.size() == 1;
+    const std::string share =
+        alone ? "whole model" : fmt::format("{:.1f} % of the model", 100 * prepared.shares[member]);
+    const std::string mirrored = alone ? "" : fmt::format("{:.1f} MiB of it mirrored, ", mib(memory.mirrored));
+    return fmt::format("{}: {}, {}, {:.1f} MiB weights ({}{:.1f} MiB of it used in the file), {:.1f} MiB cache, "
+                       "{:.1f} MiB compute\n",
+                       device.name, device.details, share, mib(memory.all_weights()), mirrored,
+                       mib(memory.mapped_weights), mib(memory.state), mib(memory.compute));
+}
+
+std::string mode_line(const engine::Prepared& prepared) {
+    const engine::SplitOptions& split = prepared.options.split;
+    const auto members = static_cast<int>(prepared.members.size());
+    if (members == 1) {
+        return fmt::format("one device{}: nothing to split, no transport\n",
+                           split.mode == engine::SplitMode::none ? " (-sm none)" : "");
+    }
+    const bool by_default = split.reduce == collectives::Way::automatic;
+    const auto way = by_default ? collectives::Way::butterfly : split.reduce;
+    const int rounds = collectives::rounds_of_reduction(way, members);
+    return fmt::format("tensor mode over {} members ({}), {}; {} collectives per step, sums by {} in {} round{} ({}), "
+                       "values handed over by the host\n",
+                       members,
+                       split.mode == engine::SplitMode::automatic ? "the default for several devices" : "-sm tensor",
+                       prepared.shares_note, prepared.programs.front()->collectives().size(),
+                       collectives::way_name(way), rounds, rounds == 1 ? "" : "s",
+                       by_default ? "the default" : "--reduce");
+}
+
+// The number in a part's name: 3 of "blk.3.attn"; -1 where there is none.
+int layer_of(const std::string& part) {
+    const size_t digits = part.find_first_of("0123456789");
+    int layer = -1;
+    if (digits != std::string::npos)
+        std::from_chars(part.data() + digits, part.data() + part.size(), layer);
+    return layer;
+}
+
+// "0-3, 7" of ascending numbers.
+std::string runs_text(const std::vector<int>& numbers) {
+    std::string text;
+    for (size_t begin = 0; begin < numbers.size();) {
+        size_t end = begin + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[begin]);
+        if (end - begin > 1) text += fmt::format("-{}", numbers[end - 1]);
+        begin = end;
+    }
+    return text;
+}
+
+// Layers in whose attention the member has no query head.
+std::vector<int> layers_without_heads(const engine::Prepared& prepared, int member) {
+    std::vector<int> layers;
+    const auto weights = prepared.model->weights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+        const ir::Layout& layout = prepared.placement.weights[i];
+        if (weights[i].role() == ir::Role::attention_output && layout.is(ir::LayoutKind::split) &&
+            weights[i].desc.shape.rank() == 2 && layout.extent_of(member) == 0)
+            layers.push_back(layer_of(weights[i].cut.part));
+    }
+    std::ranges::sort(layers);
+    layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+    return layers;
+}
+
+}  // namespace
+
+std::string start_text(const engine::Prepared& prepared) {
+    std::string text;
+    for (size_t member = 0; member < prepared.members.size(); ++member) text += member_line(prepared, member);
+    return text + mode_line(prepared) + prepared.context_note;
+}
+
+std::vector<std::string> start_warnings(const engine::Prepared& prepared) {
+    std::vector<std::string> warnings;
+    const auto members = static_cast<int>(prepared.members.size());
+    for (int member = 0; members > 1 && member < members; ++member) {
+        const std::string& name = prepared.device->describe().member(static_cast<size_t>(member)).name;
+        if (prepared.shares[static_cast<size_t>(member)] == 0) {
+            warnings.push_back(fmt::format(
+                "{} has a share of nothing: it only holds and computes what every member does", name));
+            continue;
+        }
+        const std::vector<int> layers = layers_without_heads(prepared, member);
+        if (layers.empty()) continue;
+        warnings.push_back(
+            fmt::format("{} has no query heads in layer{} {}: it does nothing there but its part of the feed-forward "
+                        "network; fewer members or other shares (-ts) would give it some",
+                        name, layers.size() == 1 ? "" : "s", runs_text(layers)));
+    }
+    return warnings;
+}
+
+void tell_start(const engine::Prepared& prepared) {
+    log_info(start_text(prepared));
+    for (const std::string& warning : start_warnings(prepared)) log_warning(warning);
+}
+
+}  // namespace plait::tools
