@@ -56,6 +56,9 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
             throw UsageError(
                 fmt::format("-ts names {} members, the devices are {}", split.shares.size(), devices));
     }
+    if (flags.main_device >= devices)
+        throw UsageError(
+            fmt::format("--main-device: expected 0 to {}, found {}", devices - 1, flags.main_device));
     split.main_device = flags.main_device;
     if (flags.embedding == "mirrored") split.embedding = plan::EmbeddingSplit::mirrored;
     if (flags.embedding == "vocab") split.embedding = plan::EmbeddingSplit::vocabulary;

@@ -17,9 +17,9 @@ LoweredGraphs lowered(int members, Way way, const auto& collective) {
     const ir::WeightSpec table{"table", {ir::DType::F32, {100, kWidth}}, {}};
     std::vector<ir::Graph> graphs;
     for (int m = 0; m < members; ++m) {
-        ir::Graph& graph = graphs.emplace_back(
-            step.layout().capacity(),
-            std::vector(step.layout().groups().begin(), step.layout().groups().end()));
+        ir::Graph& graph =
+            graphs.emplace_back(step.layout().capacity(),
+                                std::vector(step.layout().groups().begin(), step.layout().groups().end()));
         const ir::ValueId term = graph.add(
             ir::Embed{}, "term", {graph.weight(0, table), graph.step_input(ir::StepInput::tokens)})[0];
         graph.set_outputs(collective(graph, m, term));
@@ -64,9 +64,10 @@ TEST(Cost, TheLargestPieceSetsThePaceOfAGathering) {
     const LoweredGraphs graphs = lowered(3, Way::butterfly, [&](ir::Graph& graph, int m, ir::ValueId term) {
         std::vector<ir::ValueId> piece;
         if (extents[static_cast<size_t>(m)] > 0)
-            piece = graph.add(ir::Slice{.begin = 0, .extent = extents[static_cast<size_t>(m)]}, "piece", {term});
-        return graph.add(ir::AllGather{{ir::DType::F32, {kTokens, kWidth}, ir::Rows::tokens}, extents}, "whole",
-                         piece);
+            piece =
+                graph.add(ir::Slice{.begin = 0, .extent = extents[static_cast<size_t>(m)]}, "piece", {term});
+        return graph.add(ir::AllGather{{ir::DType::F32, {kTokens, kWidth}, ir::Rows::tokens}, extents},
+                         "whole", piece);
     });
     EXPECT_EQ(graphs.collectives.at(0).way, Way::direct);
     EXPECT_EQ(graphs.collectives[0].row_bytes, 5 * 4);

@@ -8,7 +8,8 @@ namespace plait::engine {
 namespace {
 
 [[noreturn]] void refuse(const std::string& device) {
-    throw Error(fmt::format("{} is described only, nothing can run on it; plan is what it is good for", device));
+    throw Error(
+        fmt::format("{} is described only, nothing can run on it; plan is what it is good for", device));
 }
 
 class PlanOnlyBufferType : public device::BufferType {

@@ -47,8 +47,7 @@ std::vector<int64_t> mirrored_bytes(const device::StoredTensor& tensor, std::spa
     std::vector<Pieces> stored(bytes.size());
     for (size_t member = 0; member < bytes.size(); ++member) {
         if (bytes[member] > 0)
-            stored[member] =
-                ir::stored_slice(tensor.desc, tensor.layout, static_cast<int>(member)).pieces;
+            stored[member] = ir::stored_slice(tensor.desc, tensor.layout, static_cast<int>(member)).pieces;
     }
     for (size_t member = 0; member < bytes.size(); ++member)
         mirrored[member] = shared_bytes(stored, member, bytes[member]);

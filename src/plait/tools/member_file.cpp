@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr size_t kMostMembers = 256;
 constexpr int64_t kMostThreads = 1024;
 // "device" and "details" are what `plait devices` calls the name and adds for people.
-constexpr std::array<std::string_view, 8> kKeys = {"name",   "kind",   "like",    "memory_bytes",
+constexpr std::array<std::string_view, 8> kKeys = {"name",   "kind",    "like",    "memory_bytes",
                                                    "memory", "threads", "details", "device"};
 
 std::string shown(const json& value) {
@@ -31,12 +31,14 @@ std::string shown(const json& value) {
 class MemberReader {
   public:
     MemberReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {
-        if (!object.is_object()) refuse("expected an object with kind and memory_bytes, found " + shown(object));
+        if (!object.is_object())
+            refuse("expected an object with kind and memory_bytes, found " + shown(object));
         for (const auto& [key, value] : object.items()) {
             if (std::ranges::find(kKeys, key) == kKeys.end())
-                refuse(fmt::format("the key {} is not known; known are name, kind, like, memory_bytes, memory and "
-                                   "threads",
-                                   quote(key, 40)));
+                refuse(fmt::format(
+                    "the key {} is not known; known are name, kind, like, memory_bytes, memory and "
+                    "threads",
+                    quote(key, 40)));
         }
     }
 
@@ -46,8 +48,9 @@ class MemberReader {
         if (device.kind.empty()) refuse(fmt::format("kind is missing; known are {}", engine::kKnownKinds));
         device.like = text("like", device.kind);
         if (!engine::is_known_kind(device.like))
-            refuse(fmt::format("the kind {} is not known; known are {}, and \"like\" can name one of them for others",
-                               quote(device.like, 40), engine::kKnownKinds));
+            refuse(fmt::format(
+                "the kind {} is not known; known are {}, and \"like\" can name one of them for others",
+                quote(device.like, 40), engine::kKnownKinds));
         device.name = text("name", text("device", fmt::format("{}{}", device.kind, number)));
         device.memory = text("memory", device.like == "cpu" ? "host" : device.name);
         device.memory_bytes = size("memory_bytes");
@@ -87,7 +90,8 @@ class MemberReader {
     int64_t whole(const char* key, const json& value, int64_t most) const {
         const bool fits = value.is_number_unsigned() && value.get<uint64_t>() > 0 &&
                           value.get<uint64_t>() <= static_cast<uint64_t>(most);
-        if (!fits) refuse(fmt::format("{} must be a whole number from 1 to {}, found {}", key, most, shown(value)));
+        if (!fits)
+            refuse(fmt::format("{} must be a whole number from 1 to {}, found {}", key, most, shown(value)));
         return value.get<int64_t>();
     }
 
@@ -111,9 +115,10 @@ void check_together(const std::vector<DescribedDevice>& devices, const std::stri
                 throw Error(fmt::format("{}: members {} and {} have the same name, {}", source, j, i,
                                         quote(a.name, 40)));
             if (a.memory == b.memory && a.memory_bytes != b.memory_bytes)
-                throw Error(fmt::format("{}: members {} and {} have the memory {} together, of {} bytes and of {}; "
-                                        "expected one size",
-                                        source, j, i, quote(a.memory, 40), a.memory_bytes, b.memory_bytes));
+                throw Error(
+                    fmt::format("{}: members {} and {} have the memory {} together, of {} bytes and of {}; "
+                                "expected one size",
+                                source, j, i, quote(a.memory, 40), a.memory_bytes, b.memory_bytes));
         }
     }
 }

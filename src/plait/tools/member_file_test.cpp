@@ -20,7 +20,8 @@ std::string refusal_of(const std::string& json) {
 }
 
 TEST(MemberFile, SaysWhatIsNotGiven) {
-    const auto members = parse_members(R"([{"kind":"cpu","memory_bytes":4096},{"kind":"sim","memory_bytes":"2G"}])", "m");
+    const auto members =
+        parse_members(R"([{"kind":"cpu","memory_bytes":4096},{"kind":"sim","memory_bytes":"2G"}])", "m");
     ASSERT_EQ(members.size(), 2u);
     EXPECT_EQ(members[0].name, "cpu0");
     EXPECT_EQ(members[0].memory, "host");
@@ -82,7 +83,8 @@ TEST(MemberFile, RefusesTheRestWithASentence) {
 
 TEST(MemberFile, RefusesMoreThanThereCanBe) {
     std::string list;
-    for (int i = 0; i < 257; ++i) list += std::string(i == 0 ? "" : ",") + R"({"kind":"sim","memory_bytes":1})";
+    for (int i = 0; i < 257; ++i)
+        list += std::string(i == 0 ? "" : ",") + R"({"kind":"sim","memory_bytes":1})";
     EXPECT_THAT(refusal_of("[" + list + "]"), HasSubstr("expected 1 to 256 devices, found 257"));
 }
 

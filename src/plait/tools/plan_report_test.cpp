@@ -44,7 +44,8 @@ class Models {
     std::map<std::string, std::filesystem::path> paths_;
 };
 
-std::string model(const std::string& arch, const std::string& size = "tiny", const std::string& type = "Q8_0") {
+std::string model(const std::string& arch, const std::string& size = "tiny",
+                  const std::string& type = "Q8_0") {
     static Models models;
     return models.get(arch, size, type);
 }
@@ -86,8 +87,8 @@ TEST_P(PlanIsKept, ByTheAllocator) {
         const std::vector<int64_t> stored = engine.stored_bytes();
         ASSERT_EQ(stored.size(), report.members.size());
         for (size_t member = 0; member < stored.size(); ++member) {
-            EXPECT_NEAR(static_cast<double>(stored[member]), static_cast<double>(report.members[member].taken()),
-                        65536)
+            EXPECT_NEAR(static_cast<double>(stored[member]),
+                        static_cast<double>(report.members[member].taken()), 65536)
                 << report.members[member].device;
             EXPECT_TRUE(mapping || report.members[member].mapped == 0);
             EXPECT_LE(report.members[member].mirrored, report.members[member].weights);
@@ -96,15 +97,17 @@ TEST_P(PlanIsKept, ByTheAllocator) {
 }
 
 constexpr const char* kWide = "layers=3,width=256,heads=7,kv_heads=1,head_dim=64,ffn=768,vocab=1000,ctx=256";
-constexpr Held kHeld[] = {{"llama", kWide, "Q4_K"},
-                          {"llama", "layers=2,width=256,heads=6,kv_heads=3,head_dim=32,ffn=512,vocab=777,ctx=256", "F16"},
-                          {"gpt2", "tiny", "Q8_0"},
-                          {"qwen2moe", "tiny", "Q8_0"},
-                          {"gemma2", "tiny", "Q4_0"}};
+constexpr Held kHeld[] = {
+    {"llama", kWide, "Q4_K"},
+    {"llama", "layers=2,width=256,heads=6,kv_heads=3,head_dim=32,ffn=512,vocab=777,ctx=256", "F16"},
+    {"gpt2", "tiny", "Q8_0"},
+    {"qwen2moe", "tiny", "Q8_0"},
+    {"gemma2", "tiny", "Q4_0"}};
 
 INSTANTIATE_TEST_SUITE_P(All, PlanIsKept,
                          testing::Combine(testing::ValuesIn(kHeld),
-                                          testing::Values("cpu", "cpu*2", "cpu*3", "cpu*8", "sim*2", "cpu,sim*2")));
+                                          testing::Values("cpu", "cpu*2", "cpu*3", "cpu*8", "sim*2",
+                                                          "cpu,sim*2")));
 
 TEST(PlanReport, EveryByteIsHeldAtLeastOnce) {
     for (const char* arch : {"llama", "gpt2", "olmoe"}) {
@@ -132,7 +135,8 @@ TEST(PlanReport, EveryByteIsHeldAtLeastOnce) {
 TEST(PlanReport, MembersInOneMemoryShareIt) {
     const PlanReport report = report_of(options_for(model("llama"), "cpu*2,sim:1G"));
     EXPECT_EQ(report.members[0].memory, report.members[1].memory);
-    EXPECT_EQ(report.members[0].free + report.members[1].taken(), report.members[1].free + report.members[0].taken());
+    EXPECT_EQ(report.members[0].free + report.members[1].taken(),
+              report.members[1].free + report.members[0].taken());
     EXPECT_EQ(report.members[2].free, int64_t{1} << 30);
 }
 
@@ -188,8 +192,10 @@ TEST(PlanReport, CollectivesPerStepAreThoseOfTheArchitecture) {
             EXPECT_EQ(totals.count, wide + small) << members;
             // Queries and keys hand in one number each.
             EXPECT_EQ(totals.payload, (wide * summary.width + small * 2) * 4) << members;
-            EXPECT_EQ(totals.link, totals.payload * link_terms(collectives::Way::butterfly, members)) << members;
-            EXPECT_EQ(totals.rounds, totals.count * link_terms(collectives::Way::butterfly, members)) << members;
+            EXPECT_EQ(totals.link, totals.payload * link_terms(collectives::Way::butterfly, members))
+                << members;
+            EXPECT_EQ(totals.rounds, totals.count * link_terms(collectives::Way::butterfly, members))
+                << members;
             const CollectiveTotals prompt = total_cost(report, report.prompt);
             EXPECT_LE(prompt.payload, totals.payload * report.prompt.tokens);
             EXPECT_GE(prompt.payload, totals.payload * (report.prompt.tokens / 2));
@@ -274,8 +280,8 @@ TEST(PlanReport, ThousandsOfThreadsAndBytesCanBeDescribed) {
 // --- shares
 
 TEST(PlanReport, EqualSharesGiveWayToFreeMemory) {
-    EngineOptions options = options_for(model("llama", "layers=4,width=512,heads=8,kv_heads=8,ffn=2048,vocab=512"),
-                                        "cpu");
+    EngineOptions options =
+        options_for(model("llama", "layers=4,width=512,heads=8,kv_heads=8,ffn=2048,vocab=512"), "cpu");
     const int64_t whole = report_of(options).members[0].taken();
     const int64_t compute = report_of(options).members[0].compute;
     options.described = {{"small", "sim", "sim", "small", compute + whole / 4, 1},
@@ -294,14 +300,13 @@ TEST(PlanReport, EqualSharesGiveWayToFreeMemory) {
 }
 
 TEST(PlanReport, AContextThatNobodyAskedForMakesRoomOnTheSmallestMember) {
-    EngineOptions options =
-        options_for(model("llama", "layers=4,width=512,heads=8,kv_heads=8,ffn=512,vocab=512,ctx=4096"), "sim*2");
+    EngineOptions options = options_for(
+        model("llama", "layers=4,width=512,heads=8,kv_heads=8,ffn=512,vocab=512,ctx=4096"), "sim*2");
     options.split.shares = {3, 1};
     const PlanReport large = report_of(options);
     options.context = -1;
-    options.described = {
-        {"small", "sim", "sim", "small", large.members[0].taken() + (4 << 20), 1},
-        {"large", "sim", "sim", "large", int64_t{1} << 40, 1}};
+    options.described = {{"small", "sim", "sim", "small", large.members[0].taken() + (4 << 20), 1},
+                         {"large", "sim", "sim", "large", int64_t{1} << 40, 1}};
     const engine::Prepared prepared = engine::prepare(options);
     EXPECT_NO_THROW(engine::require_memory(prepared));
     EXPECT_GT(prepared.options.context, 256);
@@ -318,7 +323,8 @@ TEST(Start, OneLinePerMemberAndOneForTheMode) {
     EXPECT_THAT(text, HasSubstr("50.0 % of the model"));
     EXPECT_THAT(text, HasSubstr("\ncpu1: "));
     EXPECT_THAT(text, HasSubstr("\nsim: "));
-    EXPECT_THAT(text, HasSubstr("\ntensor mode over 3 members (the default for several devices), shares as asked; "));
+    EXPECT_THAT(
+        text, HasSubstr("\ntensor mode over 3 members (the default for several devices), shares as asked; "));
     EXPECT_THAT(text, HasSubstr("sums by butterfly in 3 rounds (the default)"));
     EXPECT_EQ(std::ranges::count(text, '\n'), 4);
     options.split.shares.clear();
@@ -330,8 +336,8 @@ TEST(Start, OneLinePerMemberAndOneForTheMode) {
 }
 
 TEST(Start, WarnsOfMembersThatHaveLittleToDo) {
-    EngineOptions options =
-        options_for(model("llama", "layers=5,width=64,heads=2,kv_heads=1,ffn=512,vocab=512,ctx=256"), "cpu*3");
+    EngineOptions options = options_for(
+        model("llama", "layers=5,width=64,heads=2,kv_heads=1,ffn=512,vocab=512,ctx=256"), "cpu*3");
     EXPECT_THAT(start_warnings(engine::prepare(options_for(options.model, "cpu*2"))), testing::IsEmpty());
     EXPECT_THAT(start_warnings(engine::prepare(options)),
                 testing::ElementsAre(HasSubstr("cpu0 has no query heads in layers 0, 3"),
@@ -345,7 +351,8 @@ TEST(Start, WarnsOfMembersThatHaveLittleToDo) {
 TEST(PlanReport, JsonHasTheKeysThatToolsRead) {
     const PlanReport report = report_of(options_for(model("llama"), "cpu*3"));
     const auto document = nlohmann::json::parse(plan_json(report));
-    for (const char* key : {"device", "weights_bytes", "mirrored_bytes", "kv_bytes", "compute_bytes", "free_bytes"})
+    for (const char* key :
+         {"device", "weights_bytes", "mirrored_bytes", "kv_bytes", "compute_bytes", "free_bytes"})
         EXPECT_TRUE(document["members"][2].contains(key)) << key;
     EXPECT_EQ(document["collectives_per_step"], document["collectives"].size());
     int64_t bytes = 0, link = 0;
@@ -363,8 +370,9 @@ TEST(PlanReport, JsonHasTheKeysThatToolsRead) {
 
 TEST(PlanReport, TextListsCollectivesAndComparesWithLayerMode) {
     const std::string text = plan_text(report_of(options_for(model("llama"), "cpu*3")));
-    for (const char* says : {"tensor mode over 3 members, equal shares", "collectives per step", "all_reduce", "butterfly, 3 rounds",
-                             "a token decoded: ", "a prompt step of 32 tokens: ", "layer mode, for comparison"})
+    for (const char* says : {"tensor mode over 3 members, equal shares", "collectives per step", "all_reduce",
+                             "butterfly, 3 rounds", "a token decoded: ", "a prompt step of 32 tokens: ",
+                             "layer mode, for comparison"})
         EXPECT_THAT(text, HasSubstr(says));
     const std::string alone = plan_text(report_of(options_for(model("llama"), "cpu")));
     EXPECT_THAT(alone, HasSubstr("no collectives: one member computes everything"));

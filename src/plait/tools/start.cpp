@@ -19,11 +19,13 @@ std::string member_line(const engine::Prepared& prepared, size_t member) {
     const bool alone = prepared.members.size() == 1;
     const std::string share =
         alone ? "whole model" : fmt::format("{:.1f} % of the model", 100 * prepared.shares[member]);
-    const std::string mirrored = alone ? "" : fmt::format("{:.1f} MiB of it mirrored, ", mib(memory.mirrored));
-    return fmt::format("{}: {}, {}, {:.1f} MiB weights ({}{:.1f} MiB of it used in the file), {:.1f} MiB cache, "
-                       "{:.1f} MiB compute\n",
-                       device.name, device.details, share, mib(memory.all_weights()), mirrored,
-                       mib(memory.mapped_weights), mib(memory.state), mib(memory.compute));
+    const std::string mirrored =
+        alone ? "" : fmt::format("{:.1f} MiB of it mirrored, ", mib(memory.mirrored));
+    return fmt::format(
+        "{}: {}, {}, {:.1f} MiB weights ({}{:.1f} MiB of it used in the file), {:.1f} MiB cache, "
+        "{:.1f} MiB compute\n",
+        device.name, device.details, share, mib(memory.all_weights()), mirrored, mib(memory.mapped_weights),
+        mib(memory.state), mib(memory.compute));
 }
 
 std::string mode_line(const engine::Prepared& prepared) {
@@ -36,21 +38,20 @@ std::string mode_line(const engine::Prepared& prepared) {
     const bool by_default = split.reduce == collectives::Way::automatic;
     const auto way = by_default ? collectives::Way::butterfly : split.reduce;
     const int rounds = collectives::rounds_of_reduction(way, members);
-    return fmt::format("tensor mode over {} members ({}), {}; {} collectives per step, sums by {} in {} round{} ({}), "
-                       "values handed over by the host\n",
-                       members,
-                       split.mode == engine::SplitMode::automatic ? "the default for several devices" : "-sm tensor",
-                       prepared.shares_note, prepared.programs.front()->collectives().size(),
-                       collectives::way_name(way), rounds, rounds == 1 ? "" : "s",
-                       by_default ? "the default" : "--reduce");
+    return fmt::format(
+        "tensor mode over {} members ({}), {}; {} collectives per step, sums by {} in {} round{} ({}), "
+        "values handed over by the host\n",
+        members,
+        split.mode == engine::SplitMode::automatic ? "the default for several devices" : "-sm tensor",
+        prepared.shares_note, prepared.programs.front()->collectives().size(), collectives::way_name(way),
+        rounds, rounds == 1 ? "" : "s", by_default ? "the default" : "--reduce");
 }
 
 // The number in a part's name: 3 of "blk.3.attn"; -1 where there is none.
 int layer_of(const std::string& part) {
     const size_t digits = part.find_first_of("0123456789");
     int layer = -1;
-    if (digits != std::string::npos)
-        std::from_chars(part.data() + digits, part.data() + part.size(), layer);
+    if (digits != std::string::npos) std::from_chars(part.data() + digits, part.data() + part.size(), layer);
     return layer;
 }
 
@@ -102,10 +103,10 @@ std::vector<std::string> start_warnings(const engine::Prepared& prepared) {
         }
         const std::vector<int> layers = layers_without_heads(prepared, member);
         if (layers.empty()) continue;
-        warnings.push_back(
-            fmt::format("{} has no query heads in layer{} {}: it does nothing there but its part of the feed-forward "
-                        "network; fewer members or other shares (-ts) would give it some",
-                        name, layers.size() == 1 ? "" : "s", runs_text(layers)));
+        warnings.push_back(fmt::format(
+            "{} has no query heads in layer{} {}: it does nothing there but its part of the feed-forward "
+            "network; fewer members or other shares (-ts) would give it some",
+            name, layers.size() == 1 ? "" : "s", runs_text(layers)));
     }
     return warnings;
 }

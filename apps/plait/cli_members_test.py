@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Several devices as one on the command line: equal results, what is said at the start, plans, and what is refused.
+
+usage: cli_members_test.py PLAIT [unittest's arguments]
+"""
+import json
+
+from cli_support import CliTest, greedy_of, main, MODEL, NO_TOKENIZER, run_flags, synth, WORK
+
+SPREADS = ("--devices cpu*2", "--devices cpu*3", "--devices cpu*3 -ts 1,0,2", "--devices sim*2", "--devices cpu,sim",
+           "--devices cpu*3 --reduce direct", "--devices cpu*3 --reduce pairwise --embd hidden",
+           "--devices cpu*2 --embd vocab", "--devices cpu*2,sim -sm none --main-device 2")
+
+
+def described(*members):
+    path = WORK / "members.json"
+    path.write_text(json.dumps(members))
+    return path
+
+
+class MembersTest(CliTest):
+    def greedy(self, *flags):
+        return json.loads(self.done(*greedy_of("--exact", *flags)).out)["greedy"]
+
+    def test_any_number_of_members_says_the_same(self):
+        expected = self.greedy()
+        for flags in SPREADS:
+            self.assertEqual(self.greedy(*flags.split()), expected, flags)
+
+    def test_a_line_per_member_and_one_for_the_mode(self):
+        commands = (run_flags(), greedy_of(), ("bench", "-m", MODEL, "-p", 4, "-n", 2, "-r", 1))
+        for command in commands:
+            lines = self.done(*command, "--devices", "cpu*2,sim", "-ts", "2,1,1").err.splitlines()
+            for line, begins, share in zip(lines, ("cpu0: ", "cpu1: ", "sim: "), ("50.0 %", "25.0 %", "25.0 %")):
+                self.assertTrue(line.startswith(begins), lines)
+                for text in (share + " of the model", "MiB weights", "mirrored", "MiB cache", "MiB compute"):
+                    self.assertIn(text, line)
+            self.assertIn("tensor mode over 3 members (the default for several devices), shares as asked", lines[3])
+            self.assertIn("sums by butterfly in 3 rounds (the default)", lines[3])
+        told = self.done(*run_flags("--devices", "cpu*2", "-sm", "tensor", "--reduce", "direct")).err
+        self.assertIn("tensor mode over 2 members (-sm tensor), equal shares", told)
+        self.assertIn("sums by direct in 1 round (--reduce)", told)
+        told = self.done(*run_flags("--devices", "cpu*2", "-sm", "none")).err
+        self.assertIn("one device (-sm none): nothing to split", told)
+
+    def test_warnings(self):
+        self.assertIn("warning: cpu1 has a share of nothing",
+                      self.done(*run_flags("--devices", "cpu*2", "-ts", "1,0")).err)
+        told = self.done(*greedy_of("--devices", "cpu*5", model=NO_TOKENIZER, ids="1,2")).err
+        self.assertIn("warning: cpu0 has no query heads in layer 0", told)
+        self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu*2")).err)
+
+    def test_what_is_refused_at_the_start(self):
+        two = ("--devices", "cpu*2")
+        self.misused("layers cannot be dealt to devices yet", *run_flags(*two, "-sm", "layer"))
+        self.misused("-sm row", *run_flags(*two, "-sm", "row"))
+        self.misused("--exchange bf16", *run_flags(*two, "--exchange", "bf16"))
+        self.misused("names 3 shares, there are 2 devices", *run_flags(*two, "-ts", "1,1,1"))
+        self.misused("all zero", *run_flags(*two, "-ts", "0,0"))
+        self.misused("expected 0 to 1, found 2", *run_flags(*two, "--main-device", 2))
+        for devices in ("cpu*0", "cpu*", "cpu*x", "cpu*257", "cpu:0*2", "cpu,", ",cpu", "cpu*2*2"):
+            self.misused("--devices", *run_flags("--devices", devices))
+        self.fails("sim0:1M: the model needs", *run_flags("--devices", "sim:1M,sim:1M"))
+
+    def test_shares_follow_the_memory_where_equal_ones_do_not_fit(self):
+        path = synth("uneven.gguf", size="layers=2,width=512,heads=8,kv_heads=8,ffn=4096,vocab=512,ctx=256")
+        flags = ("--devices", "sim:12M,sim:200M", "-ub", 32)
+        told = self.done(*greedy_of(*flags, model=path))
+        self.assertIn("shares by free memory, since equal ones do not fit", told.err)
+        self.fails("sim:12M: the model needs", *greedy_of(*flags, "-ts", "1,1", model=path))
+        self.assertIn("shares by free memory", self.done(*greedy_of(*flags, "-ts", "auto", model=path)).err)
+
+
+class PlanTest(CliTest):
+    def plan(self, *flags, model=MODEL):
+        return json.loads(self.done("plan", "-m", model, "--json", *flags).out)
+
+    def test_collectives(self):
+        plan = self.plan("--devices", "cpu*3")
+        self.assertEqual([member["device"] for member in plan["members"]], ["cpu0", "cpu1", "cpu2"])
+        layers = json.loads(self.done("inspect", "-m", MODEL, "--json").out)["plait"]["layers"]
+        width = json.loads(self.done("inspect", "-m", MODEL, "--json").out)["plait"]["width"]
+        self.assertEqual(plan["collectives_per_step"], 2 * layers)
+        self.assertEqual(plan["collective_bytes_per_token"], 2 * layers * width * 4)
+        for collective in plan["collectives"]:
+            self.assertEqual((collective["kind"], collective["bytes"]), ("all_reduce", width * 4))
+            self.assertEqual(collective["link_bytes"], 3 * width * 4, "a butterfly of 3 takes 3 steps")
+        direct = self.plan("--devices", "cpu*3", "--reduce", "direct")
+        self.assertEqual(direct["collectives"][0]["link_bytes"], 2 * width * 4)
+        self.assertEqual(self.plan("--devices", "cpu*3", "--embd", "vocab")["collectives_per_step"], 2 * layers + 1)
+
+    def test_text(self):
+        text = self.done("plan", "-m", MODEL, "--devices", "cpu*3").text
+        for says in ("tensor mode over 3 members, equal shares", "cpu2", "all_reduce", "a token decoded", "layer mode"):
+            self.assertIn(says, text)
+
+    def test_budgets_by_member(self):
+        self.done("plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G,1G")
+        self.fails("cpu1 would take", "plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G,1K")
+        self.misused("names 1 members, the plan has 2", "plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G")
+
+    def test_described_members_get_the_plan_of_real_ones(self):
+        devices = "cpu*2,sim:1G"
+        here = json.loads(self.done("devices", "--devices", devices, "--json").out)
+        (WORK / "here.json").write_text(json.dumps(here))
+        real, same = self.plan("--devices", devices), self.plan("--members", WORK / "here.json")
+        for plan in (real, same):
+            for member in plan["members"]:
+                del member["free_bytes"]  # other processes come and go
+        self.assertEqual(real, same)
+
+    def test_members_that_are_not_here(self):
+        members = [{"kind": "cuda", "like": "sim", "name": f"gpu{i}", "memory_bytes": "80G"} for i in range(8)]
+        plan = self.plan("--members", described(*members))
+        self.assertEqual([member["device"] for member in plan["members"]], [f"gpu{i}" for i in range(8)])
+        self.assertTrue(all(member["fits"] for member in plan["members"]))
+        small = self.plan("--members", described({"kind": "cpu", "memory_bytes": "1K", "threads": 64}))
+        self.assertFalse(small["members"][0]["fits"])
+        one = self.plan("--members", described(*members), "-sm", "none", "--main-device", 5)
+        self.assertEqual([member["device"] for member in one["members"]], ["gpu5"])
+
+    def test_members_that_are_no_list_of_devices(self):
+        path = described({"kind": "cuda", "memory_bytes": 1})
+        self.fails(["members.json: member 0", "known are cpu, sim"], "plan", "-m", MODEL, "--members", path)
+        path.write_text("no json")
+        self.fails("members.json: expected JSON", "plan", "-m", MODEL, "--members", path)
+        self.fails("No such file", "plan", "-m", MODEL, "--members", WORK / "missing.json")
+        self.misused("--devices", "plan", "-m", MODEL, "--members", path, "--devices", "cpu")
+
+    def test_devices_lists_those_asked_for(self):
+        listed = json.loads(self.done("devices", "--devices", "cpu*2,sim:1G", "--json").out)["devices"]
+        self.assertEqual([device["device"] for device in listed], ["cpu0", "cpu1", "sim:1G"])
+        self.assertEqual([device["memory"] for device in listed], ["host", "host", "sim:1G"])
+        self.misused("--devices", "devices", "--devices", "gpu")
+
+
+if __name__ == "__main__":
+    main()
