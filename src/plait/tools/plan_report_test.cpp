@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
-#include <cstdlib>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -104,10 +105,19 @@ constexpr Held kHeld[] = {
     {"qwen2moe", "tiny", "Q8_0"},
     {"gemma2", "tiny", "Q4_0"}};
 
+std::string case_name(const testing::TestParamInfo<std::tuple<Held, const char*>>& info) {
+    const auto& [held, devices] = info.param;
+    std::string name = std::string(held.arch) + "_" + held.type + "_" + devices;
+    std::ranges::replace_if(
+        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+    return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PlanIsKept,
                          testing::Combine(testing::ValuesIn(kHeld),
                                           testing::Values("cpu", "cpu*2", "cpu*3", "cpu*8", "sim*2",
-                                                          "cpu,sim*2")));
+                                                          "cpu,sim*2")),
+                         case_name);
 
 TEST(PlanReport, EveryByteIsHeldAtLeastOnce) {
     for (const char* arch : {"llama", "gpt2", "olmoe"}) {
