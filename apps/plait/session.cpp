@@ -60,6 +60,7 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
         throw UsageError(
             fmt::format("--main-device: expected 0 to {}, found {}", devices - 1, flags.main_device));
     split.main_device = flags.main_device;
+    split.check_members = flags.check_members;
     if (flags.embedding == "mirrored") split.embedding = plan::EmbeddingSplit::mirrored;
     if (flags.embedding == "vocab") split.embedding = plan::EmbeddingSplit::vocabulary;
     if (flags.embedding == "hidden") split.embedding = plan::EmbeddingSplit::hidden;

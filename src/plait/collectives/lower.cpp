@@ -333,6 +333,13 @@ class Lowering {
         for (int to = 0; to < members_; ++to) value(to) = to == op.root ? root : trade.got(to, 0);
     }
 
+    // Nothing but an exchange at which everybody shows his value.
+    void lower(const ir::CheckEqual& op) {
+        const auto id = static_cast<int>(result_.rounds.size());
+        result_.rounds.push_back({.moves = {}, .comparison = Comparison{copy(0).desc(value(0)), op.unlike}});
+        for (int m = 0; m < members_; ++m) copy(m).exchange(id, name(), {value(m)}, {});
+    }
+
     Way way_;
     int members_ = 0;
     std::vector<Copy> copies_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,9 +30,17 @@ struct Move {
     bool operator==(const Move&) const = default;
 };
 
-// What happens at the members' exchanges of one id.
+// The one value that every member shows at an exchange must be the same to the last bit.
+struct Comparison {
+    ir::TensorDesc desc;
+    bool unlike = false;  // on all members; else among those of equal kernel signature
+    bool operator==(const Comparison&) const = default;
+};
+
+// What happens at the members' exchanges of one id: values move, or are compared.
 struct Round {
     std::vector<Move> moves;
+    std::optional<Comparison> comparison;
 };
 
 // What became of one collective.

@@ -185,5 +185,25 @@ TEST(Lower, OneMembersValueReachesAll) {
     }
 }
 
+TEST(Lower, AComparisonIsARoundThatMovesNothing) {
+    for (const bool unlike : {false, true}) {
+        Terms terms(3);
+        for (int m = 0; m < 3; ++m) {
+            EXPECT_THAT(terms.graph(m).add(ir::CheckEqual{.unlike = unlike}, "equal", {terms.term(m)}),
+                        testing::IsEmpty());
+            terms.graph(m).set_outputs({terms.term(m)});
+        }
+        const auto outputs = terms.run(Way::butterfly);
+        for (int m = 0; m < 3; ++m) {
+            const std::vector<float>& output = outputs[static_cast<size_t>(m)];
+            EXPECT_EQ(std::vector<double>(output.begin(), output.end()), terms.rows_of(m));
+        }
+        ASSERT_THAT(terms.rounds(), testing::SizeIs(1));
+        EXPECT_THAT(terms.rounds()[0].moves, testing::IsEmpty());
+        const TensorDesc whole{ir::DType::F32, {kTokens, kWidth}, ir::Rows::tokens};
+        EXPECT_EQ(terms.rounds()[0].comparison, (Comparison{whole, unlike}));
+    }
+}
+
 }  // namespace
 }  // namespace plait::collectives

@@ -195,7 +195,9 @@ std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores&
                                                         .cut = cut,
                                                         .reduce = split.reduce,
                                                         .by_rows = split.mode == SplitMode::row,
-                                                        .main = split.main_device});
+                                                        .main = split.main_device,
+                                                        .check_members = split.check_members,
+                                                        .on_move = split.on_move});
 }
 
 int64_t parse_bytes(const std::string& text) {

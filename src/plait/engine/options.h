@@ -32,6 +32,9 @@ struct SplitOptions {
     plan::EmbeddingSplit embedding = plan::EmbeddingSplit::automatic;
     plan::ExpertSplit experts = plan::ExpertSplit::inner;
     collectives::Way reduce = collectives::Way::automatic;
+    bool check_members = false;  // compare what members hold alike, bit for bit; a step fails at a difference
+    // For tests: is shown every value on its way from one member to another, and may change it or throw.
+    std::function<void(const collectives::Move& move, std::span<std::byte> value)> on_move;
 };
 
 // A device that is not here, for planning: what it can do is taken from a kind that this build knows.

@@ -32,10 +32,11 @@ struct Spread {
 
 class Sharder {
   public:
-    Sharder(const ir::Graph& graph, const Layouts& layouts, int members)
+    Sharder(const ir::Graph& graph, const Layouts& layouts, int members, const ShardOptions& options)
         : graph_(graph),
           layouts_(layouts),
           members_(members),
+          options_(options),
           spreads_(graph.values().size()),
           uses_(graph.values().size()) {
         for (int member = 0; member < members; ++member)
@@ -314,12 +315,19 @@ class Sharder {
         result_.collectives.push_back({op, after, desc});
     }
 
+    void check_equal(const std::string& name, const Locals& values, bool unlike) {
+        if (!options_.check_members) return;
+        for (int m = 0; m < members_; ++m)
+            member(m).add(ir::CheckEqual{.unlike = unlike}, name, {values[static_cast<size_t>(m)]});
+    }
+
     Locals all_reduce(const std::string& name, const Locals& terms) {
         const ir::AllReduce op{ir::Reduction::sum};
         note(op, name, member(0).value(terms[0]).desc);
         Locals sums;
         for (int m = 0; m < members_; ++m)
             sums.push_back(add(m, op, name + ".reduce", {terms[static_cast<size_t>(m)]}));
+        check_equal(name + ".reduce", sums, true);
         return sums;
     }
 
@@ -346,6 +354,7 @@ class Sharder {
                 local(x.locals, m) =
                     add(m, ir::Add{}, node_name, {local(x.locals, m), term[static_cast<size_t>(m)]});
         }
+        if (!x.deferred.empty()) check_equal(x.deferred.back().first, x.locals, false);
         x.layout = Layout::mirrored();
         x.deferred.clear();
         x.gather = false;
@@ -361,6 +370,7 @@ class Sharder {
             wholes.push_back(add(m, op, name + ".gather",
                                  piece == kNothing ? std::vector<ValueId>{} : std::vector{piece}));
         }
+        check_equal(name + ".gather", wholes, true);
         return wholes;
     }
 
@@ -477,6 +487,7 @@ class Sharder {
     const ir::Graph& graph_;
     const Layouts& layouts_;
     const int members_;
+    const ShardOptions options_;
     std::vector<Spread> spreads_;
     std::vector<int> uses_;
     size_t node_ = 0;
@@ -485,8 +496,8 @@ class Sharder {
 
 }  // namespace
 
-MemberGraphs shard(const ir::Graph& graph, const Layouts& layouts, int members) {
-    return Sharder(graph, layouts, members).run();
+MemberGraphs shard(const ir::Graph& graph, const Layouts& layouts, int members, const ShardOptions& options) {
+    return Sharder(graph, layouts, members, options).run();
 }
 
 }  // namespace plait::plan

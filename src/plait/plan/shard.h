@@ -22,10 +22,17 @@ struct MemberGraphs {
     std::vector<CollectiveUse> collectives;  // in order; every member has a node for each
 };
 
+struct ShardOptions {
+    // A node CheckEqual behind every collective and, where terms are added to a sum, behind these: so every
+    // half layer's result is checked. They do not count as collectives.
+    bool check_members = false;
+};
+
 // Cuts a graph for members that hold weights and state as the layouts say. What each op does with cut
 // operands is its rule (ir/shard_rule.h); sums of terms are reduced where somebody needs them whole, and no
 // earlier. Weights, state and step inputs keep their indices; a member has no value for those of which it
 // holds nothing. Throws Error naming node and layouts for a combination that no rule covers. Pure.
-MemberGraphs shard(const ir::Graph& graph, const Layouts& layouts, int members);
+MemberGraphs shard(const ir::Graph& graph, const Layouts& layouts, int members,
+                   const ShardOptions& options = {});
 
 }  // namespace plait::plan

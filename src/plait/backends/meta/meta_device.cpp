@@ -75,7 +75,8 @@ device::Placement MetaDevice::place_model(std::span<const ir::WeightSpec> weight
 MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
     plan::MemberGraphs sharded = options_.by_rows
                                      ? plan::shard_rows(graph, placement_, members_.count(), options_.main)
-                                     : plan::shard(graph, placement_, members_.count());
+                                     : plan::shard(graph, placement_, members_.count(),
+                                                   {.check_members = options_.check_members});
     collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, options_.reduce);
     auto collectives = described(sharded.collectives, lowered);
     return {std::move(lowered), std::move(sharded.outputs), std::move(collectives)};
@@ -114,7 +115,7 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
 }
 
 std::unique_ptr<device::Stream> MetaDevice::make_stream() {
-    return std::make_unique<MetaStream>(members_, options_.name);
+    return std::make_unique<MetaStream>(members_, options_);
 }
 
 std::unique_ptr<device::Event> MetaDevice::make_event() { return std::make_unique<MetaEvent>(members_); }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,12 +13,18 @@
 
 namespace plait::backends::meta {
 
+// Is shown every value on its way from one member to another, in order, and may change it or throw: for
+// tests.
+using OnMove = std::function<void(const collectives::Move& move, std::span<std::byte> value)>;
+
 struct MetaOptions {
     std::string name;
     plan::CutOptions cut;  // a ratio for every member
     collectives::Way reduce = collectives::Way::automatic;
     bool by_rows = false;  // matrices alone are cut (plan/rows.h)
     int main = 0;          // the member that does everything else then
+    bool check_members = false;  // a step fails when members differ in what they hold alike
+    OnMove on_move;
 };
 
 // Several devices as one: tensors are cut over the members, a graph becomes a graph for each, and where sums

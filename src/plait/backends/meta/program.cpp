@@ -38,9 +38,12 @@ MetaProgram::MetaProgram(std::vector<std::unique_ptr<device::Program>> programs,
     if (staging_.size() < bytes) staging_.resize(bytes);
 }
 
-// Bytes of all values that one round hands over.
+// Bytes of all values that one round hands over or compares; the step's inputs may be compared too.
 int64_t MetaProgram::largest_round() const {
-    int64_t most = 0;
+    int64_t most = needs_.input_values * static_cast<int64_t>(sizeof(int32_t));
+    for (const collectives::Round& round : rounds_) {
+        if (round.comparison) most = std::max(most, round.comparison->desc.bytes());
+    }
     for (const auto& program : programs_) {
         for (int step = 0; step < program->segments(); ++step) {
             const ir::Node* node = program->host_action(step);
@@ -93,6 +96,12 @@ void MetaBoundProgram::prepare(const ir::StepView& step) {
     tokens_ = *step.token_count;
     outputs_ = *step.output_count;
     for (const auto& bound : bound_) bound->prepare(step);
+}
+
+device::Region MetaBoundProgram::inputs(int m) const {
+    device::Region region = meta_buffer(*bindings_.inputs).place(0, m);
+    region.row_bytes = program_.needs().input_values * static_cast<int64_t>(sizeof(int32_t));
+    return region;
 }
 
 device::Region MetaBoundProgram::actual(const ir::TensorDesc& desc, device::Region region) const {

@@ -56,6 +56,8 @@ class MetaBoundProgram : public device::BoundProgram {
 
     const MetaProgram& meta() const { return program_; }
     device::BoundProgram& member(int m) const { return *bound_[static_cast<size_t>(m)]; }
+    // Where the member has what the step is made of.
+    device::Region inputs(int m) const;
     // The part of a region that the step's rows take.
     device::Region actual(const ir::TensorDesc& desc, device::Region region) const;
 

@@ -75,17 +75,18 @@ void MetaEvent::block() {
     for (const auto& event : events_) event->block();
 }
 
-MetaStream::MetaStream(const Members& members, const std::string& name) : name_(name) {
+MetaStream::MetaStream(const Members& members, const MetaOptions& options)
+    : members_(members), options_(options) {
     for (int m = 0; m < members.count(); ++m) streams_.push_back(members.device(m).make_stream());
 }
 
 void MetaStream::write(const Region& to, std::span<const std::byte> from) {
-    device::check_region(name_.c_str(), "write", to, static_cast<int64_t>(from.size()));
+    device::check_region(options_.name.c_str(), "write", to, static_cast<int64_t>(from.size()));
     const MetaBuffer& buffer = meta_buffer(*to.buffer);
     const StoredTensor& tensor = buffer.tensor(to.tensor);
     if (tensor.layout.is(LayoutKind::split)) {
         if (to.bytes() != tensor.desc.bytes())
-            throw Error(fmt::format("{}: write: a tensor that is split is written whole", name_));
+            throw Error(fmt::format("{}: write: a tensor that is split is written whole", options_.name));
         return write_parts(buffer, to.tensor, from);
     }
     for (int m = 0; m < members(); ++m) {
@@ -122,12 +123,13 @@ void MetaStream::write_parts(const MetaBuffer& buffer, int32_t index, std::span<
 }
 
 void MetaStream::read(const Region& from, std::span<std::byte> to) {
-    device::check_region(name_.c_str(), "read", from, static_cast<int64_t>(to.size()));
+    device::check_region(options_.name.c_str(), "read", from, static_cast<int64_t>(to.size()));
     const MetaBuffer& buffer = meta_buffer(*from.buffer);
     const StoredTensor& tensor = buffer.tensor(from.tensor);
     if (tensor.layout.is(LayoutKind::split)) return read_parts(buffer, from, to);
     if (!tensor.layout.is(LayoutKind::mirrored))
-        throw Error(fmt::format("{}: read: the members hold terms of a sum, which is nowhere", name_));
+        throw Error(
+            fmt::format("{}: read: the members hold terms of a sum, which is nowhere", options_.name));
     Region part = from;
     part.buffer = buffer.place(from.tensor, 0).buffer;
     part.tensor = buffer.place(from.tensor, 0).tensor;
@@ -139,8 +141,8 @@ void MetaStream::read_parts(const MetaBuffer& buffer, const Region& from, std::s
     const Grain grain = grain_of(tensor);
     const bool leading_rows = from.offset == 0 && from.rows == 1 && from.row_bytes % grain.row_bytes == 0;
     if (!leading_rows)
-        throw Error(
-            fmt::format("{}: read: a tensor that is split is read in whole rows from the first on", name_));
+        throw Error(fmt::format("{}: read: a tensor that is split is read in whole rows from the first on",
+                                options_.name));
     const int64_t rows = from.row_bytes / grain.row_bytes;
     for (int m = 0; m < members(); ++m) {
         if (buffer.place(from.tensor, m).buffer == nullptr || rows == 0) continue;
@@ -170,8 +172,9 @@ void MetaStream::copy(const Region& from, const Region& to) {
     const MetaBuffer& target = meta_buffer(*to.buffer);
     const bool mirrored = source.tensor(from.tensor).layout.is(LayoutKind::mirrored) &&
                           target.tensor(to.tensor).layout.is(LayoutKind::mirrored);
-    if (!mirrored) throw Error(fmt::format("{}: copy: only what every member has whole is copied", name_));
-    device::check_region(name_.c_str(), "copy", from, to.bytes());
+    if (!mirrored)
+        throw Error(fmt::format("{}: copy: only what every member has whole is copied", options_.name));
+    device::check_region(options_.name.c_str(), "copy", from, to.bytes());
     for (int m = 0; m < members(); ++m) {
         Region part_from = from, part_to = to;
         part_from.buffer = source.place(from.tensor, m).buffer;
@@ -185,24 +188,29 @@ void MetaStream::copy(const Region& from, const Region& to) {
 void MetaStream::run(device::BoundProgram& bound, int segment, StopWord& stop) {
     auto& program = dynamic_cast<MetaBoundProgram&>(bound);
     const ir::Range steps = program.meta().steps(segment);
+    if (options_.check_members && segment == 0 && !stop.stopped()) compare_inputs(program, stop);
     for (int64_t step = steps.begin; step < steps.end && !stop.stopped(); ++step) {
         for (int m = 0; m < members(); ++m) member(m).run(program.member(m), static_cast<int>(step), stop);
-        if (step + 1 < steps.end) exchange(program, static_cast<int>(step));
+        if (step + 1 < steps.end) exchange(program, static_cast<int>(step), stop);
     }
 }
 
+void MetaStream::exchange(MetaBoundProgram& program, int step, StopWord& stop) {
+    const ir::Node& node = *program.meta().member(0).host_action(step);
+    const collectives::Round& round = program.meta().round(std::get<ir::Exchange>(node.op).id);
+    if (round.comparison) return compare(program, step, *round.comparison, stop);
+    move(program, step, round, stop);
+}
+
 // What one member hands over passes through the host: all are read, then all are written.
-void MetaStream::exchange(MetaBoundProgram& program, int step) {
-    const MetaProgram& meta = program.meta();
-    const auto op_of = [&](int m) -> const ir::Exchange& {
-        return std::get<ir::Exchange>(meta.member(m).host_action(step)->op);
-    };
-    const collectives::Round& round = meta.round(op_of(0).id);
-    const std::span<std::byte> staging = meta.staging();
+void MetaStream::move(MetaBoundProgram& program, int step, const collectives::Round& round, StopWord& stop) {
+    const std::span<std::byte> staging = program.meta().staging();
     const auto each_move = [&](auto f) {
         size_t begin = 0;
         for (const collectives::Move& move : round.moves) {
-            const ir::TensorDesc& desc = op_of(move.to).received[static_cast<size_t>(move.output)];
+            const auto& exchange =
+                std::get<ir::Exchange>(program.meta().member(move.to).host_action(step)->op);
+            const ir::TensorDesc& desc = exchange.received[static_cast<size_t>(move.output)];
             const Region shown = program.actual(desc, program.member(move.from).shown(step, move.input));
             const auto waiting = staging.subspan(begin, static_cast<size_t>(shown.bytes()));
             begin += waiting.size();
@@ -213,10 +221,54 @@ void MetaStream::exchange(MetaBoundProgram& program, int step) {
         member(move.from).read(shown, waiting);
     });
     for (int m = 0; m < members(); ++m) member(m).synchronise();
+    if (stop.stopped()) return;
     each_move([&](const auto& move, const auto& desc, const Region&, std::span<std::byte> waiting) {
+        if (options_.on_move) options_.on_move(move, waiting);
         member(move.to).write(program.actual(desc, program.member(move.to).received(step, move.output)),
                               waiting);
     });
+}
+
+void MetaStream::compare(MetaBoundProgram& program, int step, const collectives::Comparison& comparison,
+                         StopWord& stop) {
+    const auto shown = [&](int m) {
+        return program.actual(comparison.desc, program.member(m).shown(step, 0));
+    };
+    expect_equal(program, shown, comparison.unlike, program.meta().member(0).host_action(step)->name, stop);
+}
+
+// Positions, page numbers and all else that a step is made of.
+void MetaStream::compare_inputs(MetaBoundProgram& program, StopWord& stop) {
+    const auto inputs = [&](int m) { return program.inputs(m); };
+    expect_equal(program, inputs, true, "the step's inputs", stop);
+}
+
+// Each member's value is compared with the first member's, or the first one's of the same signature.
+template <class RegionOf>
+void MetaStream::expect_equal(MetaBoundProgram& program, const RegionOf& region_of, bool unlike,
+                              const std::string& what, StopWord& stop) {
+    const auto bytes = static_cast<size_t>(region_of(0).bytes());
+    const auto value = [&](int m) {
+        return program.meta().staging().subspan(static_cast<size_t>(m) * bytes, bytes);
+    };
+    for (int m = 0; m < members(); ++m) member(m).read(region_of(m), value(m));
+    for (int m = 0; m < members(); ++m) member(m).synchronise();
+    if (stop.stopped()) return;  // somebody may have left in the middle
+    const auto describe = [&](int m) -> const device::DeviceDescription& {
+        return members_.device(m).describe();
+    };
+    for (int m = 1; m < members(); ++m) {
+        int other = 0;
+        while (!unlike && describe(other).signature != describe(m).signature) ++other;
+        const std::span<std::byte> own = value(m), theirs = value(other);
+        const auto at = static_cast<size_t>(std::ranges::mismatch(own, theirs).in1 - own.begin());
+        if (at == bytes) continue;
+        throw Error(
+            fmt::format("{}: {}: the members {} ({}) and {} ({}) should hold the same and differ in "
+                        "value {} of {}",
+                        options_.name, what, other, describe(other).name, m, describe(m).name,
+                        at / sizeof(float), bytes / sizeof(float)));
+    }
 }
 
 void MetaStream::record(device::Event& event) {

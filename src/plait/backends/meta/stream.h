@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "plait/backends/meta/meta_device.h"
 #include "plait/backends/meta/program.h"
 
 namespace plait::backends::meta {
@@ -23,7 +24,8 @@ class MetaEvent : public device::Event {
 // thread: nothing depends on chance.
 class MetaStream : public device::Stream {
   public:
-    explicit MetaStream(const Members& members, const std::string& name);
+    // Both outlive the stream.
+    MetaStream(const Members& members, const MetaOptions& options);
 
     // A tensor that is split is written whole.
     void write(const device::Region& to, std::span<const std::byte> from) override;
@@ -49,10 +51,19 @@ class MetaStream : public device::Stream {
     int members() const { return static_cast<int>(streams_.size()); }
     void write_parts(const MetaBuffer& buffer, int32_t tensor, std::span<const std::byte> from);
     void read_parts(const MetaBuffer& buffer, const device::Region& from, std::span<std::byte> to);
-    void exchange(MetaBoundProgram& program, int step);
+    // `step` is the members' segment in front of the exchange.
+    void exchange(MetaBoundProgram& program, int step, StopWord& stop);
+    void move(MetaBoundProgram& program, int step, const collectives::Round& round, StopWord& stop);
+    void compare(MetaBoundProgram& program, int step, const collectives::Comparison& comparison,
+                 StopWord& stop);
+    void compare_inputs(MetaBoundProgram& program, StopWord& stop);
+    template <class RegionOf>
+    void expect_equal(MetaBoundProgram& program, const RegionOf& region_of, bool unlike,
+                      const std::string& what, StopWord& stop);
     void assemble();
 
-    const std::string name_;
+    const Members& members_;
+    const MetaOptions& options_;
     std::vector<std::unique_ptr<device::Stream>> streams_;
     std::vector<Assembly> assemblies_;            // until synchronise()
     std::vector<std::vector<std::byte>> staged_;  // by assembly; kept for the next ones

@@ -13,6 +13,7 @@ constexpr const char* kAllReduce = "all_reduce";
 constexpr const char* kAllGather = "all_gather";
 constexpr const char* kReduceScatter = "reduce_scatter";
 constexpr const char* kBroadcast = "broadcast";
+constexpr const char* kCheckEqual = "check_equal";
 
 void expect_term(const char* op, const TensorDesc& x) {
     expect_shape(x.type == DType::F32 && x.shape.rank() >= 2, op, "x as F32 [rows, ..., n]", x);
@@ -60,6 +61,12 @@ std::vector<TensorDesc> infer_broadcast(const Broadcast& op, std::span<const Ten
     return {op.whole};
 }
 
+std::vector<TensorDesc> infer_check_equal(const CheckEqual&, std::span<const TensorDesc> inputs) {
+    expect_input_count(kCheckEqual, inputs, 1, 1);
+    expect_term(kCheckEqual, inputs[0]);
+    return {};
+}
+
 }  // namespace
 
 const Descriptor<AllReduce>& AllReduce::descriptor() {
@@ -83,6 +90,12 @@ const Descriptor<ReduceScatter>& ReduceScatter::descriptor() {
 const Descriptor<Broadcast>& Broadcast::descriptor() {
     static const Descriptor<Broadcast> descriptor{
         .name = kBroadcast, .infer = infer_broadcast, .reference = nullptr, .collective = true};
+    return descriptor;
+}
+
+const Descriptor<CheckEqual>& CheckEqual::descriptor() {
+    static const Descriptor<CheckEqual> descriptor{
+        .name = kCheckEqual, .infer = infer_check_equal, .reference = nullptr, .collective = true};
     return descriptor;
 }
 

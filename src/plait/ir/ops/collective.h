@@ -47,4 +47,12 @@ struct Broadcast {
     static const Descriptor<Broadcast>& descriptor();
 };
 
+// Computes nothing: whoever runs the members sees to it that they hold the same bits of a value, and fails
+// the step if they do not: (x F32) -> nothing.
+struct CheckEqual {
+    bool unlike = false;  // on all members; else among those of equal kernel signature
+    bool operator==(const CheckEqual&) const = default;
+    static const Descriptor<CheckEqual>& descriptor();
+};
+
 }  // namespace plait::ir

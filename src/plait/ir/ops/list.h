@@ -17,11 +17,11 @@
 namespace plait::ir {
 
 // Every op there is. Adding one here is what makes it known; its place in the list is its OpId.
-using Op =
-    std::variant<Embed, RmsNorm, LayerNorm, SumSquares, RmsScale, Matmul, MatmulExperts, Add, Combine, Scale,
-                 Clamp, SoftCap, Activate, GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads, Slice, Zeros,
-                 Pad, Concat, GatherRows, RopeAngles, Rope, CopyPages, KvWrite, Attention, TopKExperts,
-                 AddExpertBias, WeightedSum, AllReduce, AllGather, ReduceScatter, Broadcast, Tap, Exchange>;
+using Op = std::variant<Embed, RmsNorm, LayerNorm, SumSquares, RmsScale, Matmul, MatmulExperts, Add, Combine,
+                        Scale, Clamp, SoftCap, Activate, GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads,
+                        Slice, Zeros, Pad, Concat, GatherRows, RopeAngles, Rope, CopyPages, KvWrite,
+                        Attention, TopKExperts, AddExpertBias, WeightedSum, AllReduce, AllGather,
+                        ReduceScatter, Broadcast, CheckEqual, Tap, Exchange>;
 
 using OpId = size_t;
 inline constexpr size_t kOpCount = std::variant_size_v<Op>;
