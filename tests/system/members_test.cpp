@@ -46,6 +46,7 @@ EngineOptions options_for(const Golden& golden, const Members& members, bool exa
     EngineOptions options = system_test::options_for(golden.model, 512);
     options.devices = members.devices;
     options.split.shares = members.shares;
+    options.split.check_members = true;
     options.exact = exact;
     if (exact) options.key_type = options.value_type = dtype::DType::F32;
     return options;
