@@ -122,9 +122,10 @@ class Lowering {
 
     LoweredGraphs run() {
         while (next()) {
-            begin_note();
+            const bool is_check = std::holds_alternative<ir::CheckEqual>(nodes_[0]->op);
+            if (!is_check) begin_note();
             std::visit([&](const auto& op) { lower(op); }, nodes_[0]->op);
-            end_note();
+            if (!is_check) end_note();
             for (int m = 0; m < members_; ++m) {
                 const auto& outputs = nodes_[static_cast<size_t>(m)]->outputs;
                 if (!outputs.empty()) copy(m).set(outputs[0], values_[static_cast<size_t>(m)]);

@@ -84,6 +84,8 @@ struct Descriptor {
     bool host_action = false;
     // The members of a device run it together (ops/collective.h); reference is then nullptr.
     bool collective = false;
+    // The op decides something, so all members must run it on the same bits, however they came by them.
+    bool decides = false;
     // How the op behaves when operands are spread over members; none: it stands in members' graphs only.
     ShardFn<OpType> shard = nullptr;
 };

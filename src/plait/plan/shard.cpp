@@ -111,6 +111,7 @@ class Sharder {
         if (all_mirrored) {
             ir::ShardAnswer<ir::Op> answer;
             answer.outputs.resize(node.outputs.size());
+            if (!options_.alike && ir::op_decides(node.op)) hand_out(node.inputs[0]);
             emit(node, answer);
             return true;
         }
@@ -329,6 +330,18 @@ class Sharder {
             sums.push_back(add(m, op, name + ".reduce", {terms[static_cast<size_t>(m)]}));
         check_equal(name + ".reduce", sums, true);
         return sums;
+    }
+
+    // The first member's value on all.
+    void hand_out(ValueId id) {
+        Spread& x = spread(id);
+        const ir::Broadcast op{.whole = graph_.value(id).desc, .root = 0};
+        note(op, graph_.value(id).name, op.whole);
+        for (int m = 0; m < members_; ++m) {
+            ValueId& own = local(x.locals, m);
+            own = add(m, op, graph_.value(id).name + ".broadcast",
+                      m == op.root ? std::vector{own} : std::vector<ValueId>{});
+        }
     }
 
     void make_whole(const ir::Node& reader, ValueId id) {

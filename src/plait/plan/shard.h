@@ -26,6 +26,9 @@ struct ShardOptions {
     // A node CheckEqual behind every collective and, where terms are added to a sum, behind these: so every
     // half layer's result is checked. They do not count as collectives.
     bool check_members = false;
+    // The members give equal bits on equal inputs. Where they do not, what an op decides by is taken from the
+    // first member and handed to all.
+    bool alike = true;
 };
 
 // Cuts a graph for members that hold weights and state as the layouts say. What each op does with cut

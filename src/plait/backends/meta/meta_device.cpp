@@ -59,6 +59,9 @@ MetaDevice::MetaDevice(std::vector<std::unique_ptr<device::Device>> members, con
     : options_(options), members_{.devices = std::move(members)} {
     ENSURE(options_.cut.members() == members_.count(), "every member has a ratio");
     description_ = meta::describe(members_, options_.name);
+    alike_ = std::ranges::all_of(description_.members, [&](const device::DeviceDescription& member) {
+        return member.signature == description_.members[0].signature;
+    });
     for (const bool members_choose : {true, false}) {
         buffer_types_.push_back(std::make_unique<MetaBufferType>(members_, members_choose));
         description_.buffer_types.push_back(buffer_types_.back()->describe());
@@ -76,7 +79,7 @@ MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
     plan::MemberGraphs sharded = options_.by_rows
                                      ? plan::shard_rows(graph, placement_, members_.count(), options_.main)
                                      : plan::shard(graph, placement_, members_.count(),
-                                                   {.check_members = options_.check_members});
+                                                   {.check_members = options_.check_members, .alike = alike_});
     collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, options_.reduce);
     auto collectives = described(sharded.collectives, lowered);
     return {std::move(lowered), std::move(sharded.outputs), std::move(collectives)};

@@ -55,6 +55,7 @@ class MetaDevice : public device::Device {
     const MetaOptions options_;
     Members members_;
     device::DeviceDescription description_;
+    bool alike_ = true;  // equal bits on equal inputs
     std::vector<std::unique_ptr<MetaBufferType>> buffer_types_;
     plan::Layouts placement_;
     std::vector<std::byte> staging_;

@@ -134,7 +134,11 @@ void weighted_sum(const WeightedSum&, const Call& call) {
 
 const Descriptor<TopKExperts>& TopKExperts::descriptor() {
     static const Descriptor<TopKExperts> descriptor{
-        .name = kTopKExperts, .infer = infer_top_k, .reference = top_k_experts, .shard = shard};
+        .name = kTopKExperts,
+                                                   .infer = infer_top_k,
+                                                   .reference = top_k_experts,
+                                                   .decides = true,
+                                                   .shard = shard};
     return descriptor;
 }
 

@@ -52,6 +52,10 @@ bool op_is_host_action(const Op& op) {
     return with_descriptor(op, [](const auto& descriptor, const auto&) { return descriptor.host_action; });
 }
 
+bool op_decides(const Op& op) {
+    return with_descriptor(op, [](const auto& descriptor, const auto&) { return descriptor.decides; });
+}
+
 bool op_is_collective(const Op& op) {
     return with_descriptor(op, [](const auto& descriptor, const auto&) { return descriptor.collective; });
 }

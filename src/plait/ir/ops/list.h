@@ -51,5 +51,6 @@ bool op_is_host_action(const Op& op);
 bool op_is_view(const Op& op);
 // The members of a device run it together.
 bool op_is_collective(const Op& op);
+bool op_decides(const Op& op);
 
 }  // namespace plait::ir
