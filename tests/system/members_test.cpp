@@ -151,6 +151,20 @@ TEST(Members, EveryOptionSaysTheSame) {
     }
 }
 
+// Members of different kinds differ in last bits, so that a router's choice comes from one of them.
+TEST(Members, UnlikeMembersChooseExpertsTogether) {
+    const Golden golden = models::test::read_golden(models::test::small_golden_folder(), "arch/qwen2moe-moe");
+    const auto broadcasts = [&](const char* devices) {
+        const engine::Prepared prepared = engine::prepare(options_for(golden, {"", devices}));
+        const auto collectives = prepared.programs.back()->collectives();
+        return std::ranges::count(collectives, std::string("broadcast"),
+                                  &device::CollectiveDescription::kind);
+    };
+    const int64_t layers = engine::prepare(options_for(golden, {"", "cpu"})).model->summary().layers;
+    EXPECT_EQ(broadcasts("cpu,sim"), layers);
+    EXPECT_EQ(broadcasts("cpu*2"), 0);
+}
+
 TEST(Members, RowsAloneSayTheSame) {
     for (const GoldenModel& model : only(models::test::small_golden_models(), false)) {
         const Golden golden = models::test::read_golden(models::test::small_golden_folder(), model.name);

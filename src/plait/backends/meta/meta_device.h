@@ -21,8 +21,8 @@ struct MetaOptions {
     std::string name;
     plan::CutOptions cut;  // a ratio for every member
     collectives::Way reduce = collectives::Way::automatic;
-    bool by_rows = false;  // matrices alone are cut (plan/rows.h)
-    int main = 0;          // the member that does everything else then
+    bool by_rows = false;        // matrices alone are cut (plan/rows.h)
+    int main = 0;                // the member that does everything else then
     bool check_members = false;  // a step fails when members differ in what they hold alike
     OnMove on_move;
 };

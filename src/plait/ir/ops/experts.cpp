@@ -133,12 +133,11 @@ void weighted_sum(const WeightedSum&, const Call& call) {
 }  // namespace
 
 const Descriptor<TopKExperts>& TopKExperts::descriptor() {
-    static const Descriptor<TopKExperts> descriptor{
-        .name = kTopKExperts,
-                                                   .infer = infer_top_k,
-                                                   .reference = top_k_experts,
-                                                   .decides = true,
-                                                   .shard = shard};
+    static const Descriptor<TopKExperts> descriptor{.name = kTopKExperts,
+                                                    .infer = infer_top_k,
+                                                    .reference = top_k_experts,
+                                                    .decides = true,
+                                                    .shard = shard};
     return descriptor;
 }
 
