@@ -9,7 +9,8 @@ from cli_support import CliTest, greedy_of, main, MODEL, NO_TOKENIZER, run_flags
 
 SPREADS = ("--devices cpu*2", "--devices cpu*3", "--devices cpu*3 -ts 1,0,2", "--devices sim*2", "--devices cpu,sim",
            "--devices cpu*3 --reduce direct", "--devices cpu*3 --reduce pairwise --embd hidden",
-           "--devices cpu*2 --embd vocab", "--devices cpu*2,sim -sm none --main-device 2")
+           "--devices cpu*2 --embd vocab", "--devices cpu*2 -sm row --main-device 1",
+           "--devices cpu,sim -sm row -ts 1,2", "--devices cpu*2,sim -sm none --main-device 2")
 
 
 def described(*members):
@@ -40,6 +41,8 @@ class MembersTest(CliTest):
         told = self.done(*run_flags("--devices", "cpu*2", "-sm", "tensor", "--reduce", "direct")).err
         self.assertIn("tensor mode over 2 members (-sm tensor), equal shares", told)
         self.assertIn("sums by direct in 1 round (--reduce)", told)
+        told = self.done(*run_flags("--devices", "cpu*2", "-sm", "row", "--main-device", 1)).err
+        self.assertIn("row mode over 2 members (-sm row, for comparison), cpu1 does all but products, equal shares", told)
         told = self.done(*run_flags("--devices", "cpu*2", "-sm", "none")).err
         self.assertIn("one device (-sm none): nothing to split", told)
 
@@ -53,11 +56,10 @@ class MembersTest(CliTest):
     def test_what_is_refused_at_the_start(self):
         two = ("--devices", "cpu*2")
         self.misused("layers cannot be dealt to devices yet", *run_flags(*two, "-sm", "layer"))
-        self.misused("-sm row", *run_flags(*two, "-sm", "row"))
         self.misused("--exchange bf16", *run_flags(*two, "--exchange", "bf16"))
-        self.misused("names 3 shares, there are 2 devices", *run_flags(*two, "-ts", "1,1,1"))
+        self.misused("-ts names 3 members, the devices are 2", *run_flags(*two, "-ts", "1,1,1"))
         self.misused("all zero", *run_flags(*two, "-ts", "0,0"))
-        self.misused("expected 0 to 1, found 2", *run_flags(*two, "--main-device", 2))
+        self.misused("expected one of the devices 0 to 1, found 2", *run_flags(*two, "--main-device", 2))
         for devices in ("cpu*0", "cpu*", "cpu*x", "cpu*257", "cpu:0*2", "cpu,", ",cpu", "cpu*2*2"):
             self.misused("--devices", *run_flags("--devices", devices))
         self.fails("sim0:1M: the model needs", *run_flags("--devices", "sim:1M,sim:1M"))
@@ -93,6 +95,13 @@ class PlanTest(CliTest):
         text = self.done("plan", "-m", MODEL, "--devices", "cpu*3").text
         for says in ("tensor mode over 3 members, equal shares", "cpu2", "all_reduce", "a token decoded", "layer mode"):
             self.assertIn(says, text)
+
+    def test_row_mode(self):
+        tensor, row = self.plan("--devices", "cpu*2"), self.plan("--devices", "cpu*2", "-sm", "row")
+        self.assertEqual({collective["kind"] for collective in row["collectives"]}, {"broadcast", "all_gather"})
+        self.assertGreater(row["collectives_per_step"], 3 * tensor["collectives_per_step"])
+        self.assertEqual(row["members"][1]["kv_bytes"], 0, "the cache stays on the main member")
+        self.assertEqual([member["mirrored_bytes"] for member in row["members"]], [0, 0])
 
     def test_budgets_by_member(self):
         self.done("plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G,1G")

@@ -179,14 +179,6 @@ class SameResultsTest(CliTest):
                         "sim:0"):
             self.misused("--devices", *run_flags("--devices", devices))
 
-    def test_several_devices_say_the_same(self):
-        expected = json.loads(self.done(*greedy_of("--exact")).out)["greedy"]
-        for flags in ("--devices cpu*2", "--devices cpu*3 -ts 3,0,1", "--devices cpu,sim --reduce direct",
-                      "--devices sim*2 --embd hidden", "--devices cpu*2 -sm row --main-device 1", "--devices cpu*2 -sm none --main-device 1"):
-            self.assertEqual(json.loads(self.done(*greedy_of("--exact", *flags.split())).out)["greedy"], expected, flags)
-        self.misused("layers cannot be dealt", *greedy_of("--devices", "cpu*2", "-sm", "layer"))
-        self.misused("-ts names 2 members, the devices are 3", *greedy_of("--devices", "cpu*3", "-ts", "1,1"))
-
 
 class LogitsTest(CliTest):
     def test_golden_ids(self):

@@ -98,8 +98,8 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
 // Flags about splitting a model; with one device there is nothing to split.
 void add_split_flags(CLI::App& app, SplitFlags& flags) {
     add_choice(app, "--split-mode", flags.mode, {"none", "layer", "row", "tensor"},
-               "-sm MODE: tensor cuts every layer over all devices (default of several), none runs on "
-               "--main-device alone; layer and row are not there yet");
+               "-sm MODE: tensor cuts every layer over all devices (default of several), row cuts "
+               "matrices alone (for comparison), none runs on --main-device alone; layer is not there yet");
     add_choice(
         app, "--embd", flags.embedding, {"mirrored", "vocab", "hidden"},
         "token table: whole on every member, cut by ids (default where it is the output matrix too), or "
@@ -115,7 +115,8 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
         "-ts A,B,...|auto: shares of the devices; 0 gives nothing (default: auto, equal ones, or by free "
         "memory where those do not fit)")
         ->type_name("SHARES");
-    app.add_option("--main-device", flags.main_device, "device that runs with -sm none, counted from 0")
+    app.add_option("--main-device", flags.main_device,
+                   "device that runs with -sm none, and does all but products with -sm row; counted from 0")
         ->check(whole_number(0, 255))
         ->type_name("N");
     add_number(app, "--candidates", flags.candidates, 1, "candidates per member in merged sampling");

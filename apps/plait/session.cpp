@@ -56,9 +56,6 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
             throw UsageError(
                 fmt::format("-ts names {} members, the devices are {}", split.shares.size(), devices));
     }
-    if (flags.main_device >= devices)
-        throw UsageError(
-            fmt::format("--main-device: expected 0 to {}, found {}", devices - 1, flags.main_device));
     split.main_device = flags.main_device;
     split.check_members = flags.check_members;
     if (flags.embedding == "mirrored") split.embedding = plan::EmbeddingSplit::mirrored;

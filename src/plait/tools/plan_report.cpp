@@ -153,8 +153,10 @@ nlohmann::json totals_json(const CollectiveTotals& totals, const StepRows& rows)
 
 PlanReport plan_report(const engine::Prepared& prepared) {
     const device::DeviceDescription& device = prepared.device->describe();
+    const bool by_rows = prepared.options.split.mode == engine::SplitMode::row;
     PlanReport report{.architecture = prepared.model->summary().architecture,
                       .context_note = prepared.context_note,
+                      .mode = by_rows ? "row" : "tensor",
                       .shares_note = prepared.shares_note,
                       .prompt = {prepared.ladder.back().tokens, 1},
                       .width = prepared.model->summary().width,
@@ -214,7 +216,8 @@ std::string plan_text(const PlanReport& report) {
     std::string text =
         fmt::format("{}, {} programs, {}\n", report.architecture, report.programs, report.context_note);
     if (report.members.size() > 1)
-        text += fmt::format("tensor mode over {} members, {}\n", report.members.size(), report.shares_note);
+        text += fmt::format("{} mode over {} members, {}\n", report.mode, report.members.size(),
+                            report.shares_note);
     text += member_lines(report);
     if (report.groups.size() > 1)
         for (const StateGroupPlan& group : report.groups) text += group_text(group);

@@ -52,6 +52,7 @@ struct CollectiveTotals {
 struct PlanReport {
     std::string architecture;
     std::string context_note;
+    std::string mode;  // of several members: "tensor", "row"
     std::string shares_note;
     std::vector<MemberPlan> members;
     std::vector<StateGroupPlan> groups;

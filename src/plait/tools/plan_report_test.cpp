@@ -77,22 +77,29 @@ struct Held {
 class PlanIsKept : public testing::TestWithParam<std::tuple<Held, const char*>> {};
 
 // Within 64 KiB per member, the rounding of whole buffers to pages.
+void expect_kept(const EngineOptions& options) {
+    engine::Prepared prepared = engine::prepare(options);
+    const PlanReport report = plan_report(prepared);
+    const engine::Engine engine(std::move(prepared));
+    const std::vector<int64_t> stored = engine.stored_bytes();
+    ASSERT_EQ(stored.size(), report.members.size());
+    for (size_t member = 0; member < stored.size(); ++member) {
+        const MemberPlan& plan = report.members[member];
+        EXPECT_NEAR(static_cast<double>(stored[member]), static_cast<double>(plan.taken()), 65536)
+            << plan.device;
+        EXPECT_TRUE(options.use_mapping || plan.mapped == 0);
+        EXPECT_LE(plan.mirrored, plan.weights);
+    }
+}
+
 TEST_P(PlanIsKept, ByTheAllocator) {
     const auto& [held, devices] = GetParam();
+    EngineOptions options = options_for(model(held.arch, held.size, held.type), devices);
     for (const bool mapping : {true, false}) {
-        EngineOptions options = options_for(model(held.arch, held.size, held.type), devices);
         options.use_mapping = mapping;
-        engine::Prepared prepared = engine::prepare(options);
-        const PlanReport report = plan_report(prepared);
-        const engine::Engine engine(std::move(prepared));
-        const std::vector<int64_t> stored = engine.stored_bytes();
-        ASSERT_EQ(stored.size(), report.members.size());
-        for (size_t member = 0; member < stored.size(); ++member) {
-            EXPECT_NEAR(static_cast<double>(stored[member]),
-                        static_cast<double>(report.members[member].taken()), 65536)
-                << report.members[member].device;
-            EXPECT_TRUE(mapping || report.members[member].mapped == 0);
-            EXPECT_LE(report.members[member].mirrored, report.members[member].weights);
+        for (const auto mode : {engine::SplitMode::tensor, engine::SplitMode::row}) {
+            options.split.mode = mode;
+            expect_kept(options);
         }
     }
 }

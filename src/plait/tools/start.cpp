@@ -35,6 +35,15 @@ std::string mode_line(const engine::Prepared& prepared) {
         return fmt::format("one device{}: nothing to split, no transport\n",
                            split.mode == engine::SplitMode::none ? " (-sm none)" : "");
     }
+    const size_t collectives = prepared.programs.front()->collectives().size();
+    if (split.mode == engine::SplitMode::row) {
+        return fmt::format(
+            "row mode over {} members (-sm row, for comparison), {} does all but products, {}; {} "
+            "collectives per "
+            "step, values handed over by the host\n",
+            members, prepared.device->describe().member(static_cast<size_t>(split.main_device)).name,
+            prepared.shares_note, collectives);
+    }
     const bool by_default = split.reduce == collectives::Way::automatic;
     const auto way = by_default ? collectives::Way::butterfly : split.reduce;
     const int rounds = collectives::rounds_of_reduction(way, members);
@@ -43,8 +52,8 @@ std::string mode_line(const engine::Prepared& prepared) {
         "values handed over by the host\n",
         members,
         split.mode == engine::SplitMode::automatic ? "the default for several devices" : "-sm tensor",
-        prepared.shares_note, prepared.programs.front()->collectives().size(), collectives::way_name(way),
-        rounds, rounds == 1 ? "" : "s", by_default ? "the default" : "--reduce");
+        prepared.shares_note, collectives, collectives::way_name(way), rounds, rounds == 1 ? "" : "s",
+        by_default ? "the default" : "--reduce");
 }
 
 // The number in a part's name: 3 of "blk.3.attn"; -1 where there is none.
@@ -93,15 +102,17 @@ std::string start_text(const engine::Prepared& prepared) {
 
 std::vector<std::string> start_warnings(const engine::Prepared& prepared) {
     std::vector<std::string> warnings;
+    const bool by_rows = prepared.options.split.mode == engine::SplitMode::row;
     const auto members = static_cast<int>(prepared.members.size());
     for (int member = 0; members > 1 && member < members; ++member) {
         const std::string& name = prepared.device->describe().member(static_cast<size_t>(member)).name;
         if (prepared.shares[static_cast<size_t>(member)] == 0) {
             warnings.push_back(fmt::format(
-                "{} has a share of nothing: it only holds and computes what every member does", name));
+                "{} has a share of nothing: it holds and computes nothing but what every member does", name));
             continue;
         }
-        const std::vector<int> layers = layers_without_heads(prepared, member);
+        // In row mode nobody but the main member has heads.
+        const std::vector<int> layers = by_rows ? std::vector<int>() : layers_without_heads(prepared, member);
         if (layers.empty()) continue;
         warnings.push_back(fmt::format(
             "{} has no query heads in layer{} {}: it does nothing there but its part of the feed-forward "
