@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "plait/base/ensure.h"
 #include "plait/base/error.h"
 
 namespace plait {
@@ -56,6 +57,17 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (address == MAP_FAILED) fail(path, errno);
     bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+void MappedFile::forget(std::span<const std::byte> part) const {
+    if (part.empty()) return;
+    ENSURE(part.data() >= bytes_.data() && part.data() + part.size() <= bytes_.data() + bytes_.size(),
+           "a part of the file");
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = static_cast<size_t>(part.data() - bytes_.data()) / page * page;
+    const auto end = static_cast<size_t>(part.data() - bytes_.data()) + part.size();
+    // Of a shared mapping that nobody writes this drops no data. Only advice: a failure changes nothing.
+    ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() { unmap(); }

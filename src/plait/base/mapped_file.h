@@ -23,6 +23,10 @@ class MappedFile {
     // Page-aligned.
     std::span<const std::byte> bytes() const { return bytes_; }
 
+    // Gives up the pages that hold `part`, of bytes(), and that would count as this process's memory; they
+    // come back on the next touch. Thread-safe.
+    void forget(std::span<const std::byte> part) const;
+
   private:
     void unmap();
 

@@ -48,6 +48,20 @@ TEST_F(MappedFileTest, HoldsTheBytes) {
     }
 }
 
+TEST_F(MappedFileTest, ForgottenBytesComeBack) {
+    std::string text(20000, '\0');
+    for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7);
+    const MappedFile file(file_with(text));
+    for (const auto& [begin, size] :
+         {std::pair<size_t, size_t>{0, 20000}, {4096, 4096}, {5000, 9000}, {19999, 1}, {0, 0}}) {
+        ASSERT_EQ(text_of(file), text);
+        file.forget(file.bytes().subspan(begin, size));
+        EXPECT_EQ(text_of(file), text) << begin;
+    }
+    const MappedFile empty(file_with(""));
+    empty.forget(empty.bytes());
+}
+
 TEST_F(MappedFileTest, BytesStayInPlaceWhenMoved) {
     MappedFile first(file_with("plait"));
     const std::byte* where = first.bytes().data();

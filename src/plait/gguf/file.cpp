@@ -108,4 +108,8 @@ uint64_t File::offset_of(const Tensor& tensor) const {
     return static_cast<uint64_t>(tensor.data.data() - part_of(tensor).bytes.data());
 }
 
+void File::forget(const Tensor& tensor) const {
+    if (!mappings_.empty()) mappings_[tensor.part].forget(tensor.data);
+}
+
 }  // namespace plait::gguf

@@ -71,6 +71,9 @@ class File {
     const Tensor* find_tensor(std::string_view name) const;  // nullptr when missing
     const Part& part_of(const Tensor& tensor) const { return parts_[tensor.part]; }
     uint64_t offset_of(const Tensor& tensor) const;  // bytes from the start of its part
+    // Lets go of memory that holds the tensor's data, until somebody reads it again. Of a file that is not
+    // mapped: nothing.
+    void forget(const Tensor& tensor) const;
 
   private:
     struct Opened;

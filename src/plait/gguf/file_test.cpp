@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "plait/base/error.h"
 #include "plait/gguf/raw_file_for_test.h"
@@ -111,6 +113,21 @@ TEST(File, OpensAPathAndStaysValidWhenMoved) {
     EXPECT_EQ(second.tensors()[0].data.data(), where);
     EXPECT_EQ(*where, std::byte{'d'});
     EXPECT_EQ(second.metadata().get<std::string_view>("general.architecture"), "llama");
+}
+
+TEST(File, ForgetsNoByteOfATensor) {
+    const RawFile raw = two_tensors();
+    const auto path = std::filesystem::path(::testing::TempDir()) / "plait_file_forgets.gguf";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(raw.bytes().data()),
+               static_cast<std::streamsize>(raw.bytes().size()));
+    const std::vector<std::byte> bytes(raw.bytes().begin(), raw.bytes().end());
+    const File files[] = {File::open(path), File::parse(raw.bytes(), "m.gguf")};
+    for (const File& file : files) {
+        for (const Tensor& tensor : file.tensors()) file.forget(tensor);
+        EXPECT_TRUE(std::ranges::equal(file.parts().front().bytes, bytes));
+    }
+    std::filesystem::remove(path);
 }
 
 TEST(File, NamesAMissingPath) {

@@ -91,11 +91,15 @@ class Loader {
     void copy_the_rest() {
         int64_t done = 0;
         for (size_t weight : to_copy_) {
-            stream_.write(weights_.regions[weight], source(file_, specs_[weight]).data);
+            const gguf::Tensor& tensor = source(file_, specs_[weight]);
+            stream_.write(weights_.regions[weight], tensor.data);
+            file_.forget(tensor);  // else the process would hold it twice
             done += specs_[weight].desc.bytes();
             if (options_.progress) options_.progress(done, bytes_to_copy_);
         }
         stream_.synchronise();
+        // Reading the next tensor brought the end of the one before back.
+        for (size_t weight : to_copy_) file_.forget(source(file_, specs_[weight]));
     }
 
     const gguf::File& file_;
