@@ -101,6 +101,17 @@ bool Layout::disjoint() const {
     return true;
 }
 
+bool Layout::joins_in_order() const {
+    if (segments.size() != 1) return false;
+    int64_t end = 0;
+    for (const Range& range : segments[0].ranges) {
+        if (range.empty()) continue;
+        if (range.begin != end) return false;
+        end = range.end;
+    }
+    return end == segments[0].extent;
+}
+
 std::string Layout::text() const {
     if (!is(LayoutKind::split)) return layout_kind_name(kind);
     return fmt::format("split on axis {} as {}", axis, sizes_text(*this));

@@ -35,7 +35,8 @@ enum class LayoutKind : uint8_t {
     mirrored,  // every member holds the whole value, the same bits among members of equal kernel signature
     split,     // every member holds its ranges of one axis, segment after segment
     partial,   // every member holds a term of the full shape; the value is the sum of the terms
-    routed,    // every member holds the full shape; rows of experts that it does not have are zero
+    routed,    // every member holds the full shape; rows of experts that it does not have are zero, and no
+               // expert belongs to two
 };
 
 const char* layout_kind_name(LayoutKind kind);
@@ -43,11 +44,13 @@ const char* layout_kind_name(LayoutKind kind);
 struct Layout {
     LayoutKind kind = LayoutKind::mirrored;
     int axis = 0;                   // of `split`
-    std::vector<Segment> segments;  // of `split`
+    std::vector<Segment> segments;  // of `split`; of experts where it is `routed`
 
     static Layout mirrored() { return {}; }
     static Layout partial() { return {.kind = LayoutKind::partial}; }
-    static Layout routed() { return {.kind = LayoutKind::routed}; }
+    static Layout routed(std::vector<Segment> experts) {
+        return {.kind = LayoutKind::routed, .segments = std::move(experts)};
+    }
     static Layout split(int axis, std::vector<Segment> segments) {
         return {.kind = LayoutKind::split, .axis = axis, .segments = std::move(segments)};
     }
@@ -62,6 +65,8 @@ struct Layout {
     std::vector<Range> pieces(int member) const;
     // No index belongs to two members.
     bool disjoint() const;
+    // The axis is the members' pieces, one member after the other.
+    bool joins_in_order() const;
 
     bool operator==(const Layout&) const = default;
     std::string text() const;  // "mirrored", "split on axis 1 as 2 + 3 + 3"

@@ -45,6 +45,14 @@ TEST(Layout, OverlapIsSeen) {
     EXPECT_TRUE(Layout::split(0, 4, {{0, 2}, {2, 2}, {2, 4}}).disjoint());
 }
 
+TEST(Layout, PiecesJoinInTheMembersOrderOrNot) {
+    EXPECT_TRUE(Layout::split(0, 4, {{0, 2}, {0, 0}, {2, 4}}).joins_in_order());
+    EXPECT_FALSE(Layout::split(0, 4, {{2, 4}, {0, 2}}).joins_in_order());
+    EXPECT_FALSE(Layout::split(0, 4, {{0, 3}, {2, 4}}).joins_in_order());
+    EXPECT_FALSE(Layout::split(0, 4, {{0, 2}, {2, 3}}).joins_in_order());
+    EXPECT_FALSE(fused().joins_in_order());
+}
+
 TEST(Layout, IntersectionsAreCountedFromTheBeginning) {
     EXPECT_EQ(intersect({3, 9}, {5, 20}), (Range{0, 4}));
     EXPECT_EQ(intersect({3, 9}, {0, 5}), (Range{3, 5}));

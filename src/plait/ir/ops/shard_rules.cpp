@@ -49,6 +49,9 @@ bool split_on_last(const ShardQuery& query, size_t input) {
     return split_on(query, input, last_axis(query.inputs[input]));
 }
 
+// Every member has one piece of the axis, and not one of each of several parts.
+bool one_stretch(const Layout& layout) { return layout.segments.size() == 1; }
+
 // Equal pieces, whatever axis they are of.
 bool same_pieces(const Layout& a, const Layout& b) { return a.segments == b.segments; }
 
@@ -109,17 +112,25 @@ ShardAnswer<Activate> shard(const Activate& op, const ShardQuery& query) {
     return each_value<Activate>(query, {.keeps_zero = op.activation != Activation::sigmoid});
 }
 
+namespace {
+
+// Of a pair, a row of zeros stays one where the factor at `input` is 0 and the other is whole, or zero in the
+// same rows.
+bool zero_by(const ShardQuery& query, size_t input) {
+    const Layout& other = query.layout(1 - input);
+    return query.is(input, kRouted) && (other.is(kMirrored) || other == query.layout(input));
+}
+
+}  // namespace
+
 ShardAnswer<GatedActivate> shard(const GatedActivate& op, const ShardQuery& query) {
-    const auto fits = [&](size_t input) { return query.is(input, kRouted) || query.is(input, kMirrored); };
-    // A row of zeros stays one where either factor is 0.
-    const bool gate_is_zero = query.is(0, kRouted) && op.activation != Activation::sigmoid;
-    if (fits(0) && fits(1) && (gate_is_zero || query.is(1, kRouted)))
-        return run_as<GatedActivate>({Layout::routed()});
+    if (zero_by(query, 1)) return run_as<GatedActivate>({query.layout(1)});
+    if (zero_by(query, 0) && op.activation != Activation::sigmoid)
+        return run_as<GatedActivate>({query.layout(0)});
     return each_pair<GatedActivate>(query);
 }
 ShardAnswer<ClampedSwiglu> shard(const ClampedSwiglu&, const ShardQuery& query) {
-    if (query.is(0, kRouted) && (query.is(1, kRouted) || query.is(1, kMirrored)))
-        return run_as<ClampedSwiglu>({Layout::routed()});
+    if (zero_by(query, 0)) return run_as<ClampedSwiglu>({query.layout(0)});
     return each_pair<ClampedSwiglu>(query);
 }
 
@@ -195,7 +206,12 @@ ShardAnswer<MatmulExperts> shard(const MatmulExperts& op, const ShardQuery& quer
     if (query.is(0, kPartial)) return need_whole<MatmulExperts>(0);
     if (query.is(0, kSplit))
         return refuse<MatmulExperts>(query, "experts and features cannot be split at once");
-    ShardAnswer<MatmulExperts> answer = run_as<MatmulExperts>({Layout::routed()});
+    if (!one_stretch(query.layout(1)) || !query.layout(1).disjoint())
+        return refuse<MatmulExperts>(query,
+                                     "a member must have one stretch of the experts, and no two the same");
+    const Layout routed = Layout::routed(query.layout(1).segments);
+    if (query.is(0, kRouted) && query.layout(0) != routed) return need_whole<MatmulExperts>(0);
+    ShardAnswer<MatmulExperts> answer = run_as<MatmulExperts>({routed});
     for (const Range& range : ranges_of(query.layout(1)))
         answer.ops.push_back({.first_expert = op.first_expert + range.begin});
     return answer;
@@ -211,8 +227,9 @@ ShardAnswer<AddExpertBias> shard(const AddExpertBias& op, const ShardQuery& quer
         return answer;
     }
     if (query.is(0, kRouted)) {
-        if (!split_on(query, 1, 0)) return refuse<AddExpertBias>(query, "the bias is not cut by experts");
-        ShardAnswer<AddExpertBias> answer = run_as<AddExpertBias>({Layout::routed()});
+        if (!split_on(query, 1, 0) || !same_pieces(query.layout(0), query.layout(1)))
+            return refuse<AddExpertBias>(query, "the members' experts of input and bias differ");
+        ShardAnswer<AddExpertBias> answer = run_as<AddExpertBias>({query.layout(0)});
         for (const Range& range : ranges_of(query.layout(1)))
             answer.ops.push_back({.first_expert = op.first_expert + range.begin});
         return answer;
@@ -238,15 +255,31 @@ ShardAnswer<TopKExperts> shard(const TopKExperts&, const ShardQuery&) { return n
 
 // --- tables
 
+namespace {
+
+bool torn_blocks(const ShardQuery& query, size_t input) {
+    for (int member = 0; member < query.members; ++member) {
+        const StoredSlice slice = stored_slice(query.inputs[input], query.layout(input), member);
+        if (slice.before > 0 || slice.after > 0) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 ShardAnswer<Embed> shard(const Embed& op, const ShardQuery& query) {
     if (!query.is(1, kMirrored)) return need_whole<Embed>(1);
     if (split_on(query, 0, 1)) {
+        if (torn_blocks(query, 0)) return refuse<Embed>(query, "a border goes through a block");
+        if (!query.layout(0).joins_in_order())
+            return refuse<Embed>(query, "the members' pieces do not make up a row, one after the other");
         ShardAnswer<Embed> answer = run_as<Embed>({query.layout(0)});
         answer.gather = true;
         return answer;
     }
-    if (!split_on(query, 0, 0) || !query.layout(0).disjoint())
-        return refuse<Embed>(query, "rows of the table belong to two members");
+    if (!split_on(query, 0, 0) || !one_stretch(query.layout(0)) || !query.layout(0).disjoint())
+        return refuse<Embed>(query,
+                             "a member must have one stretch of the table's rows, and no two the same row");
     ShardAnswer<Embed> answer = run_as<Embed>({Layout::partial()});
     for (const Range& range : ranges_of(query.layout(0)))
         answer.ops.push_back({.first_row = op.first_row + range.begin});
@@ -281,6 +314,8 @@ ShardAnswer<OpType> norm(const ShardQuery& query, bool decomposes) {
     if (query.inputs[0].shape.rank() != 2 || !split_on(query, 0, 1))
         return refuse<OpType>(query, "a row that is normalised must be whole");
     if (!decomposes) return need_whole<OpType>(0);
+    if (!one_stretch(query.layout(0)))
+        return refuse<OpType>(query, "a row that is normalised in pieces must be one stretch");
     ShardAnswer<OpType> answer = run_as<OpType>({query.layout(0)});
     answer.decompose = true;
     if (query.is(1, kMirrored)) {
@@ -381,18 +416,19 @@ ShardAnswer<KvWrite> shard(const KvWrite&, const ShardQuery& query) {
 
 ShardAnswer<Attention> shard(const Attention& op, const ShardQuery& query) {
     if (const auto unfinished = first_unfinished(query)) return need_whole<Attention>(*unfinished);
-    if (!split_on(query, 0, 1) || query.layout(0).segments.size() != 1)
+    if (!split_on(query, 0, 1) || !one_stretch(query.layout(0)))
         return refuse<Attention>(query, "queries must be split by heads if keys or sinks are");
     const int64_t group =
         op.queries_per_kv > 0 ? op.queries_per_kv : query.inputs[0].shape[1] / query.inputs[1].shape[1];
-    if (query.layout(1) != query.layout(2) || (query.is(1, kSplit) && !split_on(query, 1, 1)))
+    const bool kv_split = query.is(1, kSplit);
+    if (query.layout(1) != query.layout(2) ||
+        (kv_split && (!split_on(query, 1, 1) || !one_stretch(query.layout(1)))))
         return refuse<Attention>(query, "keys and values must be split by heads, at the same places");
     ShardAnswer<Attention> answer = run_as<Attention>({query.layout(0)});
     const std::vector<Range> queries = ranges_of(query.layout(0));
     for (size_t member = 0; member < queries.size(); ++member) {
         const Range& heads = queries[member];
-        const Range kv =
-            query.is(1, kMirrored) ? Range{0, query.inputs[1].shape[1]} : ranges_of(query.layout(1))[member];
+        const Range kv = kv_split ? ranges_of(query.layout(1))[member] : Range{0, query.inputs[1].shape[1]};
         if (!heads.empty() && (heads.begin / group < kv.begin || (heads.end - 1) / group >= kv.end))
             return refuse<Attention>(query,
                                      fmt::format("member {} lacks key/value heads that its query heads "
