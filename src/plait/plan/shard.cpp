@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
-#include "plait/ir/ops/shard_rules.h"
 
 namespace plait::plan {
 namespace {
@@ -116,7 +116,7 @@ class Sharder {
             return true;
         }
         const ir::ShardAnswer<ir::Op> answer =
-            ir::op_shard(node.op, {.inputs = descs, .layouts = layouts, .members = members_});
+            options_.rule(node.op, {.inputs = descs, .layouts = layouts, .members = members_});
         if (answer.whole) {
             make_whole(node, node.inputs[*answer.whole]);
             return false;
@@ -166,6 +166,16 @@ class Sharder {
         return outputs[0];
     }
 
+    // The same for a piece or a widened value: several nodes may want the same one, which is made once.
+    ValueId add_once(int m, const ir::Op& op, const std::string& name, std::vector<ValueId> inputs) {
+        auto& made = pieces_[{m, inputs}];
+        const auto found = std::ranges::find(made, op, [](const auto& piece) { return piece.first; });
+        if (found != made.end()) return found->second;
+        const ValueId id = add(m, op, name, std::move(inputs));
+        made.emplace_back(op, id);
+        return id;
+    }
+
     void emit(const ir::Node& node, const ir::ShardAnswer<ir::Op>& answer) {
         std::vector<Spread> outputs(node.outputs.size());
         for (size_t i = 0; i < outputs.size(); ++i) {
@@ -177,7 +187,10 @@ class Sharder {
         carry_deferred(node, answer, outputs);
         const int owner = answer.once ? first_with_term(spread(node.inputs[0])) : -1;
         for (int m = 0; m < members_; ++m) emit_on(m, node, answer, owner, outputs);
-        for (size_t i = 0; i < outputs.size(); ++i) spread(node.outputs[i]) = std::move(outputs[i]);
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            if (outputs[i].layout.is(LayoutKind::mirrored)) result_.mirrored.push_back(outputs[i].locals);
+            spread(node.outputs[i]) = std::move(outputs[i]);
+        }
     }
 
     bool inherits_gather(const ir::Node& node, const Layout& output) {
@@ -286,8 +299,8 @@ class Sharder {
         if (input == 0 && id != kNothing && !answer.margins.empty()) {
             const ir::Margin margin = answer.margins[static_cast<size_t>(m)];
             if (margin != ir::Margin{})
-                id = add(m, ir::Pad{.before = margin.before, .after = margin.after}, node.name + ".margins",
-                         {id});
+                id = add_once(m, ir::Pad{.before = margin.before, .after = margin.after},
+                              node.name + ".margins", {id});
         }
         return id;
     }
@@ -302,12 +315,12 @@ class Sharder {
         std::vector<ValueId> pieces;
         for (const ir::Range& piece : layout.pieces(m)) {
             if (!piece.empty())
-                pieces.push_back(add(m, ir::Slice{.begin = piece.begin, .extent = piece.size()},
-                                     node.name + ".slice", {id}));
+                pieces.push_back(add_once(m, ir::Slice{.begin = piece.begin, .extent = piece.size()},
+                                          node.name + ".slice", {id}));
         }
         if (pieces.empty()) return kNothing;
         return pieces.size() == 1 ? pieces[0]
-                                  : add(m, ir::Concat{}, node.name + ".slices", std::move(pieces));
+                                  : add_once(m, ir::Concat{}, node.name + ".slices", std::move(pieces));
     }
 
     // --- collectives
@@ -369,6 +382,7 @@ class Sharder {
         }
         if (!x.deferred.empty()) check_equal(x.deferred.back().first, x.locals, false);
         x.layout = Layout::mirrored();
+        result_.mirrored.push_back(x.locals);
         x.deferred.clear();
         x.gather = false;
     }
@@ -416,7 +430,7 @@ class Sharder {
             return std::nullopt;
         const std::vector<ir::TensorDesc> descs = graph_.input_descs(node);
         ir::ShardAnswer<ir::Op> answer =
-            ir::op_shard(node.op, {.inputs = descs, .layouts = layouts, .members = members_});
+            options_.rule(node.op, {.inputs = descs, .layouts = layouts, .members = members_});
         return answer.decompose ? std::optional(std::move(answer)) : std::nullopt;
     }
 
@@ -503,6 +517,8 @@ class Sharder {
     const ShardOptions options_;
     std::vector<Spread> spreads_;
     std::vector<int> uses_;
+    // Made by add_once: by member and inputs.
+    std::map<std::pair<int, Locals>, std::vector<std::pair<ir::Op, ValueId>>> pieces_;
     size_t node_ = 0;
     MemberGraphs result_;
 };

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "plait/ir/graph.h"
+#include "plait/ir/ops/shard_rules.h"
 #include "plait/plan/cut.h"
 
 // One graph into one graph per member.
@@ -20,7 +22,13 @@ struct MemberGraphs {
     std::vector<ir::Graph> graphs;    // by member; a member without a part of a value has no node for it
     std::vector<ir::Layout> outputs;  // of the graph's outputs
     std::vector<CollectiveUse> collectives;  // in order; every member has a node for each
+    // Values that every member has whole, and with the same bits among members of equal kernel signature: by
+    // member, its id in the member's graph.
+    std::vector<std::vector<ir::ValueId>> mirrored;
 };
+
+// How an op behaves on operands that are spread over members: ir::op_shard, or what a test has in its place.
+using ShardRule = std::function<ir::ShardAnswer<ir::Op>(const ir::Op&, const ir::ShardQuery&)>;
 
 struct ShardOptions {
     // A node CheckEqual behind every collective and, where terms are added to a sum, behind these: so every
@@ -29,6 +37,7 @@ struct ShardOptions {
     // The members give equal bits on equal inputs. Where they do not, what an op decides by is taken from the
     // first member and handed to all.
     bool alike = true;
+    ShardRule rule = ir::op_shard;
 };
 
 // Cuts a graph for members that hold weights and state as the layouts say. What each op does with cut
