@@ -445,7 +445,7 @@ std::string shard_fault(const RandomModel& model, const Alone& alone, const Layo
                         const ShardRule& rule) {
     MemberGraphs members;
     try {
-        members = shard(model.graph, layouts, model.cut.members(), rule);
+        members = shard(model.graph, layouts, model.cut.members(), {.rule = rule});
     } catch (const Error& error) {
         return model.normalises_rows ? "" : fmt::format("refused: {}", error.what());
     }
@@ -461,7 +461,7 @@ std::string odd_layouts_fault(const RandomModel& model, const Alone& alone, cons
                               const ShardRule& rule) {
     MemberGraphs members;
     try {
-        members = shard(model.graph, layouts, model.cut.members(), rule);
+        members = shard(model.graph, layouts, model.cut.members(), {.rule = rule});
     } catch (const Error&) {
         return {};
     }

@@ -294,7 +294,7 @@ std::vector<Numbers> cases_to_spoil(Pool pool, ir::OpId id) {
         };
         const Case c = case_of(pool, number);
         try {
-            shard(c.model.graph, c.layouts, c.model.cut.members(), watch);
+            shard(c.model.graph, c.layouts, c.model.cut.members(), {.rule = watch});
         } catch (const Error&) {
         }
     }
