@@ -32,8 +32,13 @@ std::filesystem::path model() {
 }
 
 class QuietTest : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Devices, QuietTest, testing::Values("cpu", "sim"),
-                         [](const auto& devices) { return std::string(devices.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, QuietTest, testing::Values("cpu", "sim", "cpu*2", "cpu,sim"),
+                         [](const auto& devices) {
+                             std::string name = devices.param;
+                             std::ranges::replace_if(
+                                 name, [](char c) { return c == '*' || c == ','; }, '_');
+                             return name;
+                         });
 
 EngineOptions quiet_options(const char* devices) {
     EngineOptions options = options_for(model(), 512);

@@ -143,7 +143,13 @@ MetaBuffer::MetaBuffer(MetaBufferType& type, device::Usage usage, std::vector<St
       parts_(std::move(parts)),
       places_(std::move(places)),
       of_members_(std::move(of_members)) {
-    for (const StoredTensor& tensor : tensors_) descs_.push_back(tensor.desc);
+    for (const StoredTensor& tensor : tensors_) {
+        descs_.push_back(tensor.desc);
+        slices_.emplace_back();
+        if (!tensor.layout.is(LayoutKind::split)) continue;
+        for (size_t member = 0; member < places_[slices_.size() - 1].size(); ++member)
+            slices_.back().push_back(ir::stored_slice(tensor.desc, tensor.layout, static_cast<int>(member)));
+    }
 }
 
 int64_t MetaBuffer::stored_bytes() const {

@@ -75,6 +75,10 @@ class MetaBuffer : public device::Buffer {
     const device::Region& place(int32_t tensor, int member) const {
         return places_[static_cast<size_t>(tensor)][static_cast<size_t>(member)];
     }
+    // Which pieces of a split tensor the member stores.
+    const ir::StoredSlice& slice(int32_t tensor, int member) const {
+        return slices_[static_cast<size_t>(tensor)][static_cast<size_t>(member)];
+    }
     // Of plain rows: the one buffer that a member has all its parts in, in order.
     device::Buffer* of_member(int member) const { return of_members_[static_cast<size_t>(member)]; }
 
@@ -85,6 +89,7 @@ class MetaBuffer : public device::Buffer {
     std::vector<ir::TensorDesc> descs_;
     std::vector<Part> parts_;
     const Places places_;
+    std::vector<std::vector<ir::StoredSlice>> slices_;  // as places_; none of tensors that are not split
     const std::vector<device::Buffer*> of_members_;
 };
 

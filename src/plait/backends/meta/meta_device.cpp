@@ -110,15 +110,18 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
             members_.device(m).compile(whole.lowered.graphs[member], members_.layouts[member]));
     }
     std::vector<device::StoredTensor> outputs;
-    for (size_t i = 0; i < whole.outputs.size(); ++i)
+    for (size_t i = 0; i < whole.outputs.size(); ++i) {
         outputs.emplace_back(graph.value(graph.outputs()[i]).desc, whole.outputs[i]);
+        for (int m = 0; m < members_.count(); ++m)
+            largest_output_part_ = std::max(largest_output_part_, part_desc(outputs.back(), m).bytes());
+    }
     return std::make_unique<MetaProgram>(std::move(programs), std::move(whole.lowered.rounds),
                                          std::move(outputs), std::move(whole.collectives), graph.capacity(),
                                          staging_);
 }
 
 std::unique_ptr<device::Stream> MetaDevice::make_stream() {
-    return std::make_unique<MetaStream>(members_, options_);
+    return std::make_unique<MetaStream>(members_, options_, largest_output_part_);
 }
 
 std::unique_ptr<device::Event> MetaDevice::make_event() { return std::make_unique<MetaEvent>(members_); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -59,6 +60,7 @@ class MetaDevice : public device::Device {
     std::vector<std::unique_ptr<MetaBufferType>> buffer_types_;
     plan::Layouts placement_;
     std::vector<std::byte> staging_;
+    int64_t largest_output_part_ = 0;  // of a member, over the programs compiled so far
 };
 
 }  // namespace plait::backends::meta

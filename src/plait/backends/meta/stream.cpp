@@ -46,9 +46,7 @@ Grain grain_of(const StoredTensor& tensor) {
 
 // Calls f(offset in the whole, offset in the part, bytes) for every contiguous stretch of a member's part.
 template <class F>
-void for_stretches(const StoredTensor& tensor, int member, int64_t rows, F f) {
-    const Grain grain = grain_of(tensor);
-    const ir::StoredSlice slice = ir::stored_slice(tensor.desc, tensor.layout, member);
+void for_stretches(const Grain& grain, const ir::StoredSlice& slice, int64_t rows, F f) {
     int64_t part = 0;
     for (int64_t row = 0; row < rows; ++row) {
         for (const ir::Range& piece : slice.pieces) {
@@ -75,8 +73,10 @@ void MetaEvent::block() {
     for (const auto& event : events_) event->block();
 }
 
-MetaStream::MetaStream(const Members& members, const MetaOptions& options)
-    : members_(members), options_(options) {
+MetaStream::MetaStream(const Members& members, const MetaOptions& options, int64_t part_bytes)
+    : members_(members), options_(options), staged_(members.devices.size()) {
+    assemblies_.reserve(members.devices.size());
+    for (std::vector<std::byte>& staged : staged_) staged.reserve(static_cast<size_t>(part_bytes));
     for (int m = 0; m < members.count(); ++m) streams_.push_back(members.device(m).make_stream());
 }
 
@@ -100,19 +100,21 @@ void MetaStream::write(const Region& to, std::span<const std::byte> from) {
 
 void MetaStream::write_parts(const MetaBuffer& buffer, int32_t index, std::span<const std::byte> from) {
     const StoredTensor& tensor = buffer.tensor(index);
+    const Grain grain = grain_of(tensor);
     std::vector<std::byte> gathered;
     for (int m = 0; m < members(); ++m) {
         if (buffer.place(index, m).buffer == nullptr) continue;
         const auto bytes = static_cast<size_t>(part_desc(tensor, m).bytes());
+        const ir::StoredSlice& slice = buffer.slice(index, m);
         std::span<const std::byte> source;
         int stretches = 0;
-        for_stretches(tensor, m, grain_of(tensor).rows, [&](int64_t whole, int64_t, int64_t size) {
+        for_stretches(grain, slice, grain.rows, [&](int64_t whole, int64_t, int64_t size) {
             source = from.subspan(static_cast<size_t>(whole), static_cast<size_t>(size));
             ++stretches;
         });
         if (stretches > 1) {
             gathered.resize(bytes);
-            for_stretches(tensor, m, grain_of(tensor).rows, [&](int64_t whole, int64_t part, int64_t size) {
+            for_stretches(grain, slice, grain.rows, [&](int64_t whole, int64_t part, int64_t size) {
                 std::memcpy(gathered.data() + part, from.data() + whole, static_cast<size_t>(size));
             });
             source = gathered;
@@ -152,7 +154,7 @@ void MetaStream::read_parts(const MetaBuffer& buffer, const Region& from, std::s
         std::vector<std::byte>& staged = staged_[assemblies_.size()];
         if (staged.size() < static_cast<size_t>(part.row_bytes))
             staged.resize(static_cast<size_t>(part.row_bytes));
-        assemblies_.push_back({&tensor, m, rows, to});
+        assemblies_.push_back({&tensor, &buffer.slice(from.tensor, m), rows, to});
         member(m).read(part, std::span(staged).first(static_cast<size_t>(part.row_bytes)));
     }
 }
@@ -160,9 +162,10 @@ void MetaStream::read_parts(const MetaBuffer& buffer, const Region& from, std::s
 void MetaStream::assemble() {
     for (size_t i = 0; i < assemblies_.size(); ++i) {
         const Assembly& part = assemblies_[i];
-        for_stretches(*part.tensor, part.member, part.rows, [&](int64_t whole, int64_t offset, int64_t size) {
-            std::memcpy(part.to.data() + whole, staged_[i].data() + offset, static_cast<size_t>(size));
-        });
+        for_stretches(
+            grain_of(*part.tensor), *part.slice, part.rows, [&](int64_t whole, int64_t offset, int64_t size) {
+                std::memcpy(part.to.data() + whole, staged_[i].data() + offset, static_cast<size_t>(size));
+            });
     }
     assemblies_.clear();
 }

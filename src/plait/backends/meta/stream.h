@@ -24,8 +24,8 @@ class MetaEvent : public device::Event {
 // thread: nothing depends on chance.
 class MetaStream : public device::Stream {
   public:
-    // Both outlive the stream.
-    MetaStream(const Members& members, const MetaOptions& options);
+    // Both outlive the stream. It sets aside what reading a member's part of so many bytes takes.
+    MetaStream(const Members& members, const MetaOptions& options, int64_t part_bytes);
 
     // A tensor that is split is written whole.
     void write(const device::Region& to, std::span<const std::byte> from) override;
@@ -42,7 +42,7 @@ class MetaStream : public device::Stream {
     // A member's part, on its way into staged_, that belongs into `to`.
     struct Assembly {
         const device::StoredTensor* tensor = nullptr;
-        int member = 0;
+        const ir::StoredSlice* slice = nullptr;
         int64_t rows = 0;  // over the axes before the split one
         std::span<std::byte> to;
     };
