@@ -120,7 +120,8 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
         ->check(whole_number(0, 255))
         ->type_name("N");
     add_number(app, "--candidates", flags.candidates, 1, "candidates per member in merged sampling");
-    app.add_flag("--check-members", flags.check_members, "hash mirrored values on every member");
+    app.add_flag("--check-members", flags.check_members,
+                 "compare what members hold alike, bit for bit, after every exchange");
     app.add_flag("--fast", flags.fast, "allow kernels whose bits depend on the batch (there are none)");
     app.add_flag("--no-pack-cache", flags.no_pack_cache,
                  "do not keep packed weights on disk (none are kept)");

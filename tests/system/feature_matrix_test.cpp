@@ -95,8 +95,8 @@ enum class Order { prompt_then_tokens, tokens_only, mixed };
 constexpr const char* kOrders[] = {"prompt then tokens", "tokens only", "mixed"};
 
 constexpr int kMemberCounts[] = {1, 2, 3, 4, 5, 8};
-constexpr SplitMode kModes[] = {SplitMode::none, SplitMode::tensor};
-constexpr const char* kModeNames[] = {"none", "tensor"};
+constexpr SplitMode kModes[] = {SplitMode::none, SplitMode::tensor, SplitMode::row};
+constexpr const char* kModeNames[] = {"none", "tensor", "row"};
 constexpr plan::EmbeddingSplit kEmbeddings[] = {
     plan::EmbeddingSplit::automatic, plan::EmbeddingSplit::mirrored, plan::EmbeddingSplit::vocabulary,
     plan::EmbeddingSplit::hidden};
@@ -155,7 +155,7 @@ EngineOptions options_of(const Cell& cell, bool alone) {
     if (alone) return options;
     options.devices = fmt::format("cpu*{}", cell.member_count());
     options.split.mode = kModes[cell.mode];
-    options.split.main_device = kModes[cell.mode] == SplitMode::none ? cell.member_count() - 1 : 0;
+    options.split.main_device = cell.member_count() - 1;  // of no effect on tensor
     options.split.embedding = kEmbeddings[cell.embedding];
     options.split.experts = kExpertSplits[cell.experts];
     options.split.check_members = true;

@@ -44,11 +44,13 @@ bool is_matrix(const ir::WeightSpec& weight) {
 
 class RowSharder {
   public:
-    RowSharder(const ir::Graph& graph, const Layouts& layouts, int members, int main)
+    RowSharder(const ir::Graph& graph, const Layouts& layouts, int members, int main,
+               const ShardOptions& options)
         : graph_(graph),
           layouts_(layouts),
           members_(members),
           main_(main),
+          options_(options),
           local_(graph.values().size(), -1) {
         for (int m = 0; m < members; ++m)
             result_.graphs.emplace_back(graph.capacity(),
@@ -126,6 +128,9 @@ class RowSharder {
         for (int m = 0; m < members_; ++m)
             everywhere.push_back(graph(m).add(
                 op, name + ".input", m == main_ ? std::vector{local(id)} : std::vector<ValueId>{})[0]);
+        for (int m = 0; options_.check_members && m < members_; ++m)
+            graph(m).add(ir::CheckEqual{.unlike = true}, name + ".input",
+                         {everywhere[static_cast<size_t>(m)]});
         return everywhere;
     }
 
@@ -159,6 +164,7 @@ class RowSharder {
     const Layouts& layouts_;
     const int members_;
     const int main_;
+    const ShardOptions options_;
     std::vector<ValueId> local_;  // by ValueId: the main member's value
     MemberGraphs result_;
 };
@@ -182,8 +188,9 @@ Layouts lay_out_rows(std::span<const ir::WeightSpec> weights, std::span<const ir
     return layouts;
 }
 
-MemberGraphs shard_rows(const ir::Graph& graph, const Layouts& layouts, int members, int main) {
-    return RowSharder(graph, layouts, members, main).run();
+MemberGraphs shard_rows(const ir::Graph& graph, const Layouts& layouts, int members, int main,
+                        const ShardOptions& options) {
+    return RowSharder(graph, layouts, members, main, options).run();
 }
 
 }  // namespace plait::plan

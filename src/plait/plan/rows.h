@@ -12,8 +12,9 @@ namespace plait::plan {
 Layouts lay_out_rows(std::span<const ir::WeightSpec> weights, std::span<const ir::StateGroupSpec> groups,
                      std::span<const double> ratios, int main);
 
-// One graph into one per member. Two collectives for each product with a matrix that is cut. Outputs are on
-// the main member. Pure.
-MemberGraphs shard_rows(const ir::Graph& graph, const Layouts& layouts, int members, int main);
+// One graph into one per member. Two collectives for each product with a matrix that is cut; what is handed
+// out can be checked. Outputs are on the main member. Pure.
+MemberGraphs shard_rows(const ir::Graph& graph, const Layouts& layouts, int members, int main,
+                        const ShardOptions& options = {});
 
 }  // namespace plait::plan

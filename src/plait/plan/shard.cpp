@@ -355,6 +355,7 @@ class Sharder {
             own = add(m, op, graph_.value(id).name + ".broadcast",
                       m == op.root ? std::vector{own} : std::vector<ValueId>{});
         }
+        check_equal(graph_.value(id).name + ".broadcast", x.locals, true);
     }
 
     void make_whole(const ir::Node& reader, ValueId id) {

@@ -77,7 +77,8 @@ device::Placement MetaDevice::place_model(std::span<const ir::WeightSpec> weight
 
 MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
     plan::MemberGraphs sharded =
-        options_.by_rows ? plan::shard_rows(graph, placement_, members_.count(), options_.main)
+        options_.by_rows ? plan::shard_rows(graph, placement_, members_.count(), options_.main,
+                                            {.check_members = options_.check_members})
                          : plan::shard(graph, placement_, members_.count(),
                                        {.check_members = options_.check_members, .alike = alike_});
     collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, options_.reduce);
