@@ -161,13 +161,13 @@ class Cutter {
             case Role::vocabulary:
                 return Layout::split(0, shape[0], aligned(shape[0], {kRowTile}, 0));
             case Role::query:
-                return by_heads(0, shape[0], weight.cut, part_of(weight.cut).ranges, weight.cut.heads.query);
+                return by_heads(0, shape[0], part_of(weight.cut).ranges, weight.cut.heads.query);
             case Role::key_value:
-                return by_heads(0, shape[0], weight.cut, part_of(weight.cut).kv, weight.cut.heads.kv);
+                return by_heads(0, shape[0], part_of(weight.cut).kv, weight.cut.heads.kv);
             case Role::fused_query_key_value:
                 return fused_heads(weight.cut);
             case Role::attention_output:
-                return by_heads(1, shape[1], weight.cut, part_of(weight.cut).ranges, weight.cut.heads.query);
+                return by_heads(1, shape[1], part_of(weight.cut).ranges, weight.cut.heads.query);
             case Role::ffn_up:
                 return inner(0, weight.cut);
             case Role::fused_gate_up: {
@@ -213,8 +213,7 @@ class Cutter {
         return granule;
     }
 
-    static Layout by_heads(int axis, int64_t extent, const ir::Cut&, const std::vector<Range>& ranges,
-                           int64_t heads) {
+    static Layout by_heads(int axis, int64_t extent, const std::vector<Range>& ranges, int64_t heads) {
         return ir::multiply(Layout::split(axis, heads, ranges), axis, extent / heads);
     }
 

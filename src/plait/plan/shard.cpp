@@ -435,6 +435,10 @@ class Sharder {
         return answer.decompose ? std::optional(std::move(answer)) : std::nullopt;
     }
 
+    ir::Decomposed halves_of(const ir::Node& node) const {
+        return ir::decomposed(node.op, graph_.value(node.inputs[0]).desc.shape.last());
+    }
+
     // Each member's sums of squares over what belongs to it first: heads that two members have count once.
     Halved halve(const ir::Node& node, const ir::ShardAnswer<ir::Op>& answer) {
         Halved norm{.node = &node, .answer = answer};
@@ -453,7 +457,7 @@ class Sharder {
             if (begin > has.begin)
                 own = add(m, ir::Slice{.begin = begin - has.begin, .extent = has.end - begin},
                           node.name + ".own", {own});
-            norm.sums.push_back(add(m, ir::SumSquares{}, node.name + ".squares", {own}));
+            norm.sums.push_back(add(m, halves_of(node).squares, node.name + ".squares", {own}));
             counted = has.end;
         }
         return norm;
@@ -472,9 +476,7 @@ class Sharder {
 
     void rescale(const Halved& norm, size_t place, size_t count, const Locals& sums) {
         const ir::Node& node = *norm.node;
-        const auto& [squares, scale] =
-            ir::decomposed(node.op, graph_.value(node.inputs[0]).desc.shape.last());
-        (void)squares;
+        const ir::Op scale = halves_of(node).scale;
         Spread output{.layout = norm.answer.outputs[0]};
         for (int m = 0; m < members_; ++m) {
             const ValueId x = local_input(m, node, norm.answer, 0);
