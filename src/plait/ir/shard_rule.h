@@ -47,6 +47,8 @@ struct ShardAnswer {
     std::vector<Margin> margins;  // by member; none: no margins
     // This mirrored input is a term that is added once: after the reduction of the sum that the op continues.
     std::optional<size_t> deferred;
+    // The output is the sum of the inputs: terms put off for one of them are put off for the sum as they are.
+    bool sums = false;
     // One member adds this op's share to its term (input 0); the others pass theirs on.
     bool once = false;
     // The op's row is split: it can still be run as SumSquares, a reduction, and RmsScale.

@@ -22,9 +22,26 @@ int64_t readable_behind(const gguf::File& file, const gguf::Tensor& tensor) {
     return static_cast<int64_t>(mapped - (file.offset_of(tensor) + tensor.data.size()));
 }
 
-bool can_stay_in_file(const gguf::File& file, const ir::WeightSpec& spec, const device::StoredTensor& tensor,
-                      const device::BufferType& type) {
-    return type.can_wrap(tensor, readable_behind(file, source(file, spec)));
+// Which weights are used where the file has them: all that the device can, unless that is next to nothing.
+// The system maps the pages around one that is read too, so a few norms between matrices that were copied
+// would cost more than a copy of them.
+std::vector<bool> staying_in_file(const gguf::File& file, std::span<const ir::WeightSpec> specs,
+                                  std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
+                                  device::Device& device, bool use_mapping) {
+    constexpr int64_t kLeastShare = 64;  // one in so many bytes
+    std::vector<bool> stays(specs.size(), false);
+    int64_t all = 0, staying = 0;
+    for (size_t weight = 0; weight < specs.size(); ++weight) {
+        if (layouts[weight] < 0) continue;
+        const gguf::Tensor& tensor = source(file, specs[weight]);
+        const device::BufferType& type = device.buffer_type(layouts[weight]);
+        stays[weight] = use_mapping && type.can_wrap(tensors[weight], readable_behind(file, tensor));
+        const int64_t bytes = specs[weight].desc.bytes();
+        all += bytes;
+        if (stays[weight]) staying += bytes;
+    }
+    if (staying * kLeastShare < all) stays.assign(specs.size(), false);
+    return stays;
 }
 
 class Loader {
@@ -42,20 +59,21 @@ class Loader {
 
     Weights run() {
         weights_.regions.resize(specs_.size());
-        if (options_.use_mapping) wrap_what_can_stay();
+        wrap_what_stays();
         allocate_the_rest();
         copy_the_rest();
         return std::move(weights_);
     }
 
   private:
-    void wrap_what_can_stay() {
+    void wrap_what_stays() {
+        const std::vector<bool> stays =
+            staying_in_file(file_, specs_, tensors_, layouts_, device_, options_.use_mapping);
         for (size_t weight = 0; weight < specs_.size(); ++weight) {
-            if (layouts_[weight] < 0) continue;
-            device::BufferType& type = device_.buffer_type(layouts_[weight]);
-            if (!can_stay_in_file(file_, specs_[weight], tensors_[weight], type)) continue;
+            if (!stays[weight]) continue;
             const gguf::Tensor& tensor = source(file_, specs_[weight]);
-            auto buffer = type.wrap(tensor.data, tensors_[weight], readable_behind(file_, tensor));
+            auto buffer = device_.buffer_type(layouts_[weight])
+                              .wrap(tensor.data, tensors_[weight], readable_behind(file_, tensor));
             ENSURE(buffer != nullptr, "memory the host can read can be the host's");
             weights_.regions[weight] = device::whole(*buffer, 0);
             weights_.buffers.push_back(std::move(buffer));
@@ -120,20 +138,20 @@ std::vector<WeightBytes> weight_bytes(const gguf::File& file, std::span<const ir
                                       std::span<const device::StoredTensor> tensors,
                                       std::span<const int> layouts, device::Device& device,
                                       bool use_mapping) {
+    const std::vector<bool> stays = staying_in_file(file, specs, tensors, layouts, device, use_mapping);
     std::vector<WeightBytes> bytes(static_cast<size_t>(device.describe().member_count()));
     for (size_t weight = 0; weight < specs.size(); ++weight) {
         if (layouts[weight] < 0) continue;
         const device::StoredTensor& tensor = tensors[weight];
         const device::BufferType& type = device.buffer_type(layouts[weight]);
-        const bool stays = use_mapping && can_stay_in_file(file, specs[weight], tensor, type);
         std::vector<int64_t> held = type.member_bytes(tensor);
-        for (size_t member = 0; stays && member < held.size(); ++member) {
+        for (size_t member = 0; stays[weight] && member < held.size(); ++member) {
             if (held[member] > 0)
                 held[member] = ir::stored_desc(tensor.desc, tensor.layout, static_cast<int>(member)).bytes();
         }
         const std::vector<int64_t> mirrored = mirrored_bytes(tensor, held);
         for (size_t member = 0; member < bytes.size(); ++member) {
-            (stays ? bytes[member].mapped : bytes[member].stored) += held[member];
+            (stays[weight] ? bytes[member].mapped : bytes[member].stored) += held[member];
             bytes[member].mirrored += mirrored[member];
         }
     }

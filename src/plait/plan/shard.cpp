@@ -149,7 +149,7 @@ class Sharder {
 
     // Whether terms put off can be put off further: behind a sum, or behind what does the same to every term.
     bool can_defer(const ir::Node& node, const ir::ShardAnswer<ir::Op>& answer) {
-        if (std::holds_alternative<ir::Add>(node.op)) return true;
+        if (answer.sums) return true;
         if (answer.once || !answer.ops.empty()) return false;
         const Spread& x = spread(node.inputs[0]);
         if ((ir::op_linear_in(node.op) & 1u) == 0 || !x.layout.is(LayoutKind::partial)) return false;
@@ -208,7 +208,7 @@ class Sharder {
         for (size_t input = 0; input < node.inputs.size(); ++input) {
             const Spread& x = spread(node.inputs[input]);
             for (const auto& [name, term] : x.deferred) {
-                if (std::holds_alternative<ir::Add>(node.op)) {
+                if (answer.sums) {
                     outputs[0].deferred.emplace_back(name, term);
                     continue;
                 }

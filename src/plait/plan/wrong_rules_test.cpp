@@ -151,6 +151,13 @@ bool added_by_one(const ir::Op&, const ir::ShardQuery& query, Answer& answer) {
     answer.once = true;
     return true;
 }
+bool no_sum(const ir::Op&, const ir::ShardQuery&, Answer& answer) {
+    return std::exchange(answer.sums, false);
+}
+bool taken_for_a_sum(const ir::Op&, const ir::ShardQuery& query, Answer& answer) {
+    if (answer.outputs.empty() || !query.is(0, LayoutKind::partial)) return false;
+    return !std::exchange(answer.sums, true);
+}
 bool not_decomposed(const ir::Op&, const ir::ShardQuery&, Answer& answer) {
     return std::exchange(answer.decompose, false);
 }
@@ -197,6 +204,8 @@ const Wrong kWrong[] = {
     {"added by all", added_by_all},
     {"term forgotten", term_forgotten},
     {"added by one", added_by_one},
+    {"no sum", no_sum},
+    {"taken for a sum", taken_for_a_sum},
     {"not decomposed", not_decomposed},
     {"not gathered", not_gathered},
     {"unfinished as it is", unfinished_as_it_is},
@@ -211,9 +220,6 @@ struct Harmless {
 };
 
 const Harmless kHarmless[] = {
-    // The pass cuts no weights that lie whole on every member: it refuses with or without a slice to make.
-    {"rms_norm", "no slices"},
-    {"rms_norm", "slice off by one"},
     // Rows to be gathered are gathered before a node that would not leave them as they are, so that only more
     // of them are.
     {"gather_rows", "split is partial"},

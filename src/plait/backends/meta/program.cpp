@@ -35,7 +35,7 @@ MetaProgram::MetaProgram(std::vector<std::unique_ptr<device::Program>> programs,
         if (!is_exchange(programs_[0]->host_action(step))) ends_.push_back(step + 1);
     }
     const auto bytes = static_cast<size_t>(largest_round());
-    if (staging_.size() < bytes) staging_.resize(bytes);
+    if (staging_.size() < bytes) staging_ = std::vector<std::byte>(bytes);  // what it holds is nobody's yet
 }
 
 // Bytes of all values that one round hands over or compares; the step's inputs may be compared too.

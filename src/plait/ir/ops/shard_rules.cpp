@@ -136,12 +136,10 @@ ShardAnswer<ClampedSwiglu> shard(const ClampedSwiglu&, const ShardQuery& query) 
 
 // A sum's terms may be added before the sum is complete; a term that everybody has is added once, afterwards.
 ShardAnswer<Add> shard(const Add&, const ShardQuery& query) {
-    if (query.is(0, kPartial) && query.is(1, kPartial)) return run_as<Add>({Layout::partial()});
+    if (query.is(0, kPartial) && query.is(1, kPartial)) return {.outputs = {Layout::partial()}, .sums = true};
     for (size_t input = 0; input < 2; ++input) {
         if (!query.is(input, kPartial) || !query.is(1 - input, kMirrored)) continue;
-        ShardAnswer<Add> answer = run_as<Add>({Layout::partial()});
-        answer.deferred = 1 - input;
-        return answer;
+        return {.outputs = {Layout::partial()}, .deferred = 1 - input, .sums = true};
     }
     if (const auto unfinished = first_unfinished(query)) return need_whole<Add>(*unfinished);
     // b may be a row that is added to every row of a.
