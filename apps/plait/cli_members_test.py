@@ -52,15 +52,19 @@ class MembersTest(CliTest):
         told = self.done(*greedy_of("--devices", "cpu*5", model=NO_TOKENIZER, ids="1,2")).err
         self.assertIn("warning: cpu0 has no query heads in layer 0", told)
         self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu*2")).err)
+        # The main member of row mode does everything but products.
+        self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu*2", "-sm", "row", "-ts", "0,1")).err)
 
     def test_what_is_refused_at_the_start(self):
         two = ("--devices", "cpu*2")
         self.misused("layers cannot be dealt to devices yet", *run_flags(*two, "-sm", "layer"))
         self.misused("--exchange bf16", *run_flags(*two, "--exchange", "bf16"))
-        self.misused("-ts names 3 members, the devices are 2", *run_flags(*two, "-ts", "1,1,1"))
+        self.misused("-ts: expected a share for each device, 2 in all, found 3", *run_flags(*two, "-ts", "1,1,1"))
+        self.misused("-ts: expected a share for each device, 1 in all, found 2", *run_flags("-ts", "1,1"))
         self.misused("all zero", *run_flags(*two, "-ts", "0,0"))
         self.misused("expected one of the devices 0 to 1, found 2", *run_flags(*two, "--main-device", 2))
-        for devices in ("cpu*0", "cpu*", "cpu*x", "cpu*257", "cpu:0*2", "cpu,", ",cpu", "cpu*2*2"):
+        for devices in ("cpu*0", "cpu*", "cpu*x", "cpu*257", "cpu:0*2", "cpu,", ",cpu", "cpu*2*2", "cpu:99999", "cpu:1-0", "cpu:",
+                        "cpu:numa", ""):
             self.misused("--devices", *run_flags("--devices", devices))
         self.fails("sim0:1M: the model needs", *run_flags("--devices", "sim:1M,sim:1M"))
 
@@ -71,6 +75,17 @@ class MembersTest(CliTest):
         self.assertIn("shares by free memory, since equal ones do not fit", told.err)
         self.fails("sim:12M: the model needs", *greedy_of(*flags, "-ts", "1,1", model=path))
         self.assertIn("shares by free memory", self.done(*greedy_of(*flags, "-ts", "auto", model=path)).err)
+
+
+    def test_the_default_context_leaves_room_for_everything(self):
+        path = synth("roomy.gguf", size="layers=12,width=256,heads=8,kv_heads=4,ffn=512,vocab=500,ctx=4096", kind="Q8_0")
+        contexts = []
+        for devices in ("sim:12M", "sim:14M", "sim:24M", "sim:60M,sim:8M"):
+            plan = json.loads(self.done("plan", "-m", path, "--json", "--devices", devices).out)
+            self.assertTrue(all(member["fits"] for member in plan["members"]), devices)
+            contexts.append(plan["context"])
+            self.done("run", "-m", path, "-p", "hi", "-n", 2, "--devices", devices)
+        self.assertEqual(contexts[:3], sorted(contexts[:3]), "more memory, more context")
 
 
 class PlanTest(CliTest):
@@ -86,7 +101,7 @@ class PlanTest(CliTest):
         self.assertEqual(plan["collective_bytes_per_token"], 2 * layers * width * 4)
         for collective in plan["collectives"]:
             self.assertEqual((collective["kind"], collective["bytes"]), ("all_reduce", width * 4))
-            self.assertEqual(collective["link_bytes"], 3 * width * 4, "a butterfly of 3 takes 3 steps")
+            self.assertEqual(collective["link_bytes"], 2 * width * 4, "one term more than between 2")
         direct = self.plan("--devices", "cpu*3", "--reduce", "direct")
         self.assertEqual(direct["collectives"][0]["link_bytes"], 2 * width * 4)
         self.assertEqual(self.plan("--devices", "cpu*3", "--embd", "vocab")["collectives_per_step"], 2 * layers + 1)
@@ -106,7 +121,7 @@ class PlanTest(CliTest):
     def test_budgets_by_member(self):
         self.done("plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G,1G")
         self.fails("cpu1 would take", "plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G,1K")
-        self.misused("names 1 members, the plan has 2", "plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G")
+        self.misused("--budget: expected a size for each member, 2 in all, found 1", "plan", "-m", MODEL, "--devices", "cpu*2", "--budget", "1G")
 
     def test_described_members_get_the_plan_of_real_ones(self):
         devices = "cpu*2,sim:1G"
@@ -135,6 +150,7 @@ class PlanTest(CliTest):
         self.fails("members.json: expected JSON", "plan", "-m", MODEL, "--members", path)
         self.fails("No such file", "plan", "-m", MODEL, "--members", WORK / "missing.json")
         self.misused("--devices", "plan", "-m", MODEL, "--members", path, "--devices", "cpu")
+        self.fails("No such file", "plan", "-m", MODEL, "--members", "")
 
     def test_devices_lists_those_asked_for(self):
         listed = json.loads(self.done("devices", "--devices", "cpu*2,sim:1G", "--json").out)["devices"]

@@ -283,7 +283,7 @@ void CommandLine::add_plan() {
         .add_option(
             "--members", plan_.members,
             "plan for the devices that this JSON file describes instead: [{\"kind\", \"memory_bytes\", "
-            "\"name\", \"threads\", \"memory\"}]")
+            "\"name\", \"threads\", \"memory\", \"like\"}]")
         ->type_name("FILE.json")
         ->excludes("--devices");
     command.add_flag("--json", plan_.json, "print JSON");

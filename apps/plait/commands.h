@@ -52,8 +52,8 @@ void bench(const BenchCommand& command);
 
 struct PlanCommand {
     CommonFlags common;
-    std::string members;           // file that describes the devices; empty: those of this machine
-    std::vector<int64_t> budgets;  // bytes by member; empty: none given
+    std::optional<std::string> members;  // file that describes the devices; none: those of this machine
+    std::vector<int64_t> budgets;        // bytes by member; empty: none given
     bool json = false;
 };
 void plan(const PlanCommand& command);

@@ -50,11 +50,12 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
     if (flags.exchange != "f32" && devices > 1)
         throw UsageError(
             fmt::format("--exchange {}: terms can only be exchanged as f32 yet", flags.exchange));
-    if (!flags.shares.empty() && flags.shares != "auto" && devices > 1) {
-        split.shares = share_list(flags.shares);
-        if (split.shares.size() != static_cast<size_t>(devices) && flags.mode != "none")
-            throw UsageError(
-                fmt::format("-ts names {} members, the devices are {}", split.shares.size(), devices));
+    if (!flags.shares.empty() && flags.shares != "auto") {
+        const std::vector<double> shares = share_list(flags.shares);
+        if (shares.size() != static_cast<size_t>(devices))
+            throw UsageError(fmt::format("-ts: expected a share for each device, {} in all, found {}",
+                                         devices, shares.size()));
+        if (devices > 1) split.shares = shares;
     }
     split.main_device = flags.main_device;
     split.check_members = flags.check_members;

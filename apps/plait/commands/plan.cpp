@@ -14,15 +14,15 @@ namespace plait::app {
 void plan(const PlanCommand& command) {
     ReportFile file(command.common.report);
     CommonFlags flags = command.common;
-    if (!command.members.empty())
-        flags.engine.described = tools::parse_members(read_text_file(command.members), command.members);
+    if (command.members)
+        flags.engine.described = tools::parse_members(read_text_file(*command.members), *command.members);
     const engine::Prepared prepared = engine::prepare(engine_options(flags));
     for (const std::string& warning : tools::start_warnings(prepared)) log_warning(warning);
     verify_model(command.common);
     const tools::PlanReport report = tools::plan_report(prepared);
     if (!command.budgets.empty() && command.budgets.size() != report.members.size())
-        throw UsageError(fmt::format("--budget names {} members, the plan has {}", command.budgets.size(),
-                                     report.members.size()));
+        throw UsageError(fmt::format("--budget: expected a size for each member, {} in all, found {}",
+                                     report.members.size(), command.budgets.size()));
     write_stdout(command.json ? tools::plan_json(report) + "\n" : tools::plan_text(report));
     if (file.wanted()) file.write(tools::plan_json(report));
     tools::check_budgets(report, command.budgets);

@@ -62,9 +62,17 @@ class Counter {
 
     Cost count(const Lowered& collective) const {
         Cost cost;
-        for (int round = 0; round < collective.rounds; ++round)
-            add_round(lowered_.rounds[static_cast<size_t>(collective.first_round + round)],
-                      static_cast<size_t>(collective.first_round + round), cost);
+        std::vector<int64_t> sent(members_.size()), got(members_.size());
+        for (int round = 0; round < collective.rounds; ++round) {
+            const auto id = static_cast<size_t>(collective.first_round + round);
+            for (const Move& move : lowered_.rounds[id].moves) {
+                const int64_t bytes = bytes_of(move, id);
+                sent[static_cast<size_t>(move.from)] += bytes;
+                got[static_cast<size_t>(move.to)] += bytes;
+                cost.moved += bytes;
+            }
+        }
+        for (size_t m = 0; m < members_.size(); ++m) cost.link = std::max({cost.link, sent[m], got[m]});
         for (const MemberExchanges& member : members_)
             cost.scratch =
                 std::max(cost.scratch, member.most_kept(collective.first_round, collective.rounds));
@@ -72,19 +80,10 @@ class Counter {
     }
 
   private:
-    void add_round(const Round& round, size_t id, Cost& cost) const {
-        std::vector<int64_t> sent(members_.size()), got(members_.size());
-        for (const Move& move : round.moves) {
-            const auto from = static_cast<size_t>(move.from);
-            const ir::ValueId value = members_[from].by_round[id]->inputs[static_cast<size_t>(move.input)];
-            const int64_t bytes = row_bytes(lowered_.graphs[from], value);
-            sent[from] += bytes;
-            got[static_cast<size_t>(move.to)] += bytes;
-            cost.moved += bytes;
-        }
-        int64_t busiest = 0;
-        for (size_t m = 0; m < members_.size(); ++m) busiest = std::max({busiest, sent[m], got[m]});
-        cost.link += busiest;
+    int64_t bytes_of(const Move& move, size_t round) const {
+        const auto from = static_cast<size_t>(move.from);
+        const ir::ValueId value = members_[from].by_round[round]->inputs[static_cast<size_t>(move.input)];
+        return row_bytes(lowered_.graphs[from], value);
     }
 
     const LoweredGraphs& lowered_;

@@ -9,7 +9,7 @@ namespace plait::collectives {
 
 // Of one collective, bytes for one row of the values that it exchanges.
 struct Cost {
-    int64_t link = 0;     // through the busiest member's link, one way, summed over the rounds
+    int64_t link = 0;     // through the busiest member's link, one way, in all rounds
     int64_t moved = 0;    // of all moves
     int64_t scratch = 0;  // of others' values that one member keeps at the same time, the most
 };

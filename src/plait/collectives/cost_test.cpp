@@ -37,11 +37,12 @@ Cost cost_of_sum(int members, Way way) {
     return costs(graphs).at(0);
 }
 
+// Members beyond the largest power of two hand their term to a partner and get the sum from it.
 TEST(Cost, AButterflySendsATermPerRound) {
-    const int64_t rounds[] = {0, 0, 1, 3, 2, 4, 4, 4, 3};
+    const int64_t terms[] = {0, 0, 1, 2, 2, 3, 3, 3, 3};
     for (int members = 1; members <= 8; ++members) {
         const Cost cost = cost_of_sum(members, Way::butterfly);
-        EXPECT_EQ(cost.link, rounds[members] * kRow) << members;
+        EXPECT_EQ(cost.link, terms[members] * kRow) << members;
         EXPECT_EQ(cost.scratch, members == 1 ? 0 : kRow) << members;
     }
     EXPECT_EQ(cost_of_sum(4, Way::butterfly).moved, 8 * kRow);

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "plait/backends/cpu/cpu_device.h"
@@ -38,6 +39,9 @@ DeviceText parse_device(const std::string& text) {
     if (!is_known_kind(device.kind))
         throw Error(fmt::format("device \"{}\" is unknown; known are {}", text, kKnownDevices));
     if (device.kind == "sim" && device.has_argument) parse_bytes(device.argument);
+    if (device.kind == "cpu" && device.argument == "numa")
+        throw Error(
+            "device \"cpu:numa\": a member for each NUMA node is not there yet; name the cores of each");
     return device;
 }
 
@@ -67,10 +71,10 @@ std::vector<DeviceText> parse_devices(const std::string& list) {
         const int count = star == std::string::npos ? 1 : parse_count(text.substr(star + 1), text);
         const DeviceText device = parse_device(text.substr(0, star));
         if (count > 1 && device.kind == "cpu" && device.has_argument)
-            throw Error(
-                fmt::format("device \"{}\": several members on the same cores would only wait for each "
-                            "other; name cores for each",
-                            text));
+            throw Error(fmt::format(
+                "device \"{}\": which of these cores each member is to have is not said; name them, "
+                "as in cpu:0-1,cpu:2-3",
+                text));
         devices.insert(devices.end(), static_cast<size_t>(count), device);
     }
     if (devices.size() > kMostDevices)
@@ -181,7 +185,16 @@ std::vector<double> shares_of(const SplitOptions& split, size_t devices) {
 
 bool is_known_kind(const std::string& kind) { return kind == "cpu" || kind == "sim"; }
 
-int check_devices(const std::string& devices) { return static_cast<int>(parse_devices(devices).size()); }
+int check_devices(const std::string& list) {
+    const std::vector<DeviceText> devices = parse_devices(list);
+    std::optional<Cores> cores;
+    for (const DeviceText& device : devices) {
+        if (device.kind != "cpu" || !device.has_argument) continue;
+        if (!cores) cores.emplace();
+        cores->parse_list(device.argument);
+    }
+    return static_cast<int>(devices.size());
+}
 
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores) {
     std::vector<std::unique_ptr<device::Device>> devices = make_members(options, cores);

@@ -342,6 +342,23 @@ void share_by_memory(Prepared& prepared, const EngineOptions& asked) {
     settle(prepared, asked, {asked.context, "as asked"});
 }
 
+// Makes room by a smaller context: the largest to within an eighth for which nothing is missing, or, where
+// none is small enough, the smallest. What else shrinks with it (step inputs, scratch) shows only once it is
+// tried.
+void shrink_context(Prepared& prepared, const EngineOptions& asked) {
+    int64_t fails = prepared.options.context, fits = 0;
+    const auto try_context = [&](int64_t tokens) {
+        settle(prepared, asked, {tokens, "what fits beside the weights"});
+        (missing_memory(prepared) > 0 ? fails : fits) = tokens;
+    };
+    while (fits == 0 && fails > 1) {
+        const int64_t guess = largest_context(prepared, asked, fails, affordable_state(prepared));
+        try_context(guess > 0 && guess < fails ? guess : fails / 2);
+    }
+    while (fits > 0 && fails - fits > std::max<int64_t>(1, fits / 8)) try_context(fits + (fails - fits) / 2);
+    if (fits > 0 && prepared.options.context != fits) try_context(fits);
+}
+
 }  // namespace
 
 int64_t free_memory(const Prepared& prepared, size_t member) {
@@ -360,11 +377,7 @@ Prepared prepare(const EngineOptions& options) {
     if (!asked) share_by_memory(prepared, options);
     // What weights and compute take beside the cache is known only now; a context nobody asked for makes room
     // for them.
-    if (options.context < 0 && missing_memory(prepared) > 0) {
-        const int64_t smaller =
-            largest_context(prepared, options, prepared.options.context, affordable_state(prepared));
-        if (smaller > 0) settle(prepared, options, {smaller, "what fits beside the weights"});
-    }
+    if (options.context < 0 && missing_memory(prepared) > 0) shrink_context(prepared, options);
     return prepared;
 }
 

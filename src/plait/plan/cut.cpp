@@ -257,8 +257,8 @@ void check_ratios(std::span<const double> ratios) {
                                     ratios[member]));
         sum += ratios[member];
     }
-    if (!(sum > 0) || !std::isfinite(sum))
-        throw Error("the members' shares must have a finite sum above 0: no member is to hold anything");
+    if (sum == 0) throw Error("the members' shares must not all be 0: somebody has to hold the model");
+    if (!std::isfinite(sum)) throw Error("the members' shares are too large to be added up");
 }
 
 std::vector<Range> cut_units(int64_t units, std::span<const double> ratios, int64_t granule, int first) {

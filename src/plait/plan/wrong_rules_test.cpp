@@ -220,6 +220,13 @@ struct Harmless {
 };
 
 const Harmless kHarmless[] = {
+    // The pass cuts no weights that lie whole on every member: it refuses with or without a slice to make.
+    {"rms_norm", "no slices"},
+    {"rms_norm", "slice off by one"},
+    // What they take is never a sum with terms put off: biases are added behind them.
+    {"split_heads", "taken for a sum"},
+    {"add_expert_bias", "taken for a sum"},
+    {"weighted_sum", "taken for a sum"},
     // Rows to be gathered are gathered before a node that would not leave them as they are, so that only more
     // of them are.
     {"gather_rows", "split is partial"},

@@ -19,6 +19,7 @@ using nlohmann::json;
 
 constexpr size_t kMostMembers = 256;
 constexpr int64_t kMostThreads = 1024;
+constexpr size_t kMostName = 100;  // bytes of a name
 // "device" and "details" are what `plait devices` calls the name and adds for people.
 constexpr std::array<std::string_view, 8> kKeys = {"name",   "kind",    "like",    "memory_bytes",
                                                    "memory", "threads", "details", "device"};
@@ -66,7 +67,12 @@ class MemberReader {
         if (found == object_.end()) return otherwise;
         if (!found->is_string() || found->get_ref<const std::string&>().empty())
             refuse(fmt::format("{} must be a text, found {}", key, shown(*found)));
-        return found->get<std::string>();
+        const auto& value = found->get_ref<const std::string&>();
+        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; };
+        if (value.size() > kMostName || std::ranges::any_of(value, is_control))
+            refuse(fmt::format("{} must have at most {} bytes and no control characters, found {}", key,
+                               kMostName, quote(value, 40)));
+        return value;
     }
 
     int64_t size(const char* key) const {
@@ -99,9 +105,21 @@ class MemberReader {
     const std::string where_;
 };
 
+// A list of objects has two levels, one more under "devices". Deeper ones could exhaust the stack of whoever
+// walks them.
+constexpr int kMostLevels = 8;
+
 json parse(std::string_view text, const std::string& source) {
+    const auto check_depth = [&](int depth, json::parse_event_t, const json&) {
+        if (depth > kMostLevels)
+            throw Error(
+                fmt::format("{}: expected a list of devices, found more than {} levels of lists and "
+                            "objects",
+                            source, kMostLevels));
+        return true;
+    };
     try {
-        return json::parse(text);
+        return json::parse(text, check_depth);
     } catch (const json::parse_error& error) {
         throw Error(fmt::format("{}: expected JSON, found something else at byte {}", source, error.byte));
     }

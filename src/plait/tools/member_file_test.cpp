@@ -77,8 +77,17 @@ TEST(MemberFile, RefusesTheRestWithASentence) {
          "members 0 and 1 have the same name, 'a'"},
         {R"([{"kind":"cpu","memory_bytes":1},{"kind":"cpu","memory_bytes":2}])",
          "members 0 and 1 have the memory 'host' together, of 1 bytes and of 2"},
+        {R"([{"kind":"cpu","memory_bytes":1,"name":"a\n\u001b[0m"}])", "no control characters"},
+        {"[[[[[[[[[[1]]]]]]]]]]", "more than 8 levels of lists and objects"},
     };
     for (const auto& [json, says] : cases) EXPECT_THAT(refusal_of(json), HasSubstr(says)) << json;
+}
+
+TEST(MemberFile, RefusesWhatWouldExhaustTheStack) {
+    for (const char* begin : {"[", "[{\"kind\":[", "{\"devices\":["}) {
+        std::string text = begin + std::string(100'000, '[') + std::string(100'000, ']');
+        EXPECT_THAT(refusal_of(text), HasSubstr("levels")) << begin;
+    }
 }
 
 TEST(MemberFile, RefusesMoreThanThereCanBe) {

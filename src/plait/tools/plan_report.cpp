@@ -155,6 +155,7 @@ PlanReport plan_report(const engine::Prepared& prepared) {
     const device::DeviceDescription& device = prepared.device->describe();
     const bool by_rows = prepared.options.split.mode == engine::SplitMode::row;
     PlanReport report{.architecture = prepared.model->summary().architecture,
+                      .context = prepared.options.context,
                       .context_note = prepared.context_note,
                       .mode = by_rows ? "row" : "tensor",
                       .shares_note = prepared.shares_note,
@@ -246,6 +247,7 @@ std::string plan_json(const PlanReport& report) {
     const LayerMode layers = layer_mode(report);
     const nlohmann::json document = {
         {"members", members},
+        {"context", report.context},
         {"state_groups", groups},
         {"collectives_per_step", decode.count},
         {"collective_bytes_per_token", decode.payload},

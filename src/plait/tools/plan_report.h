@@ -51,6 +51,7 @@ struct CollectiveTotals {
 
 struct PlanReport {
     std::string architecture;
+    int64_t context = 0;  // tokens
     std::string context_note;
     std::string mode;  // of several members: "tensor", "row"
     std::string shares_note;

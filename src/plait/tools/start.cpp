@@ -106,7 +106,8 @@ std::vector<std::string> start_warnings(const engine::Prepared& prepared) {
     const auto members = static_cast<int>(prepared.members.size());
     for (int member = 0; members > 1 && member < members; ++member) {
         const std::string& name = prepared.device->describe().member(static_cast<size_t>(member)).name;
-        if (prepared.shares[static_cast<size_t>(member)] == 0) {
+        const bool does_the_rest = by_rows && member == prepared.options.split.main_device;
+        if (prepared.shares[static_cast<size_t>(member)] == 0 && !does_the_rest) {
             warnings.push_back(fmt::format(
                 "{} has a share of nothing: it holds and computes nothing but what every member does", name));
             continue;

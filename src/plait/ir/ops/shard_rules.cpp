@@ -456,17 +456,19 @@ namespace {
 
 template <class OpType>
 ShardAnswer<Op> general(ShardAnswer<OpType> answer) {
-    ShardAnswer<Op> result{.outputs = std::move(answer.outputs),
-                           .slices = std::move(answer.slices),
-                           .margins = std::move(answer.margins),
-                           .deferred = answer.deferred,
-                           .once = answer.once,
-                           .decompose = answer.decompose,
-                           .gather = answer.gather,
-                           .whole = answer.whole,
-                           .refusal = std::move(answer.refusal)};
-    result.ops.assign(answer.ops.begin(), answer.ops.end());
-    return result;
+    // Every part by name: one more would not compile.
+    auto& [outputs, ops, slices, margins, deferred, sums, once, decompose, gather, whole, refusal] = answer;
+    return {.outputs = std::move(outputs),
+            .ops = std::vector<Op>(ops.begin(), ops.end()),
+            .slices = std::move(slices),
+            .margins = std::move(margins),
+            .deferred = deferred,
+            .sums = sums,
+            .once = once,
+            .decompose = decompose,
+            .gather = gather,
+            .whole = whole,
+            .refusal = std::move(refusal)};
 }
 
 }  // namespace
