@@ -15,7 +15,11 @@
 namespace plait::backends::sim {
 namespace {
 
-int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
+// The pages that hold so many bytes; also a buffer of nothing has an address.
+size_t whole_pages(int64_t bytes) {
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    return static_cast<size_t>((std::max<int64_t>(bytes, 1) + page - 1) / page * page);
+}
 
 }  // namespace
 
@@ -66,23 +70,21 @@ std::unique_ptr<device::Buffer> SimBufferType::alloc(std::span<const device::Sto
         begins.push_back(total);
         total = add_or_throw(total, bytes(tensor), device_name_);
     }
-    // Also a buffer of nothing has an address.
-    total = round_up_or_throw(std::max<int64_t>(total, 1), page_bytes(), device_name_);
     if (total > free_bytes_) {
         throw Error(fmt::format("{}: {} bytes of memory are wanted and {} are free", device_name_, total,
                                 free_bytes_));
     }
-    return std::make_unique<SimBuffer>(*this, usage, std::move(descs), std::move(begins),
-                                       static_cast<size_t>(total));
+    return std::make_unique<SimBuffer>(*this, usage, std::move(descs), std::move(begins), total);
 }
 
 SimBuffer::SimBuffer(SimBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,
-                     std::vector<int64_t> begins, size_t bytes)
+                     std::vector<int64_t> begins, int64_t bytes)
     : type_(type),
       usage_(usage),
       tensors_(std::move(tensors)),
       begins_(std::move(begins)),
-      pages_(type.device_name(), bytes) {
+      stored_bytes_(bytes),
+      pages_(type.device_name(), whole_pages(bytes)) {
     type_.free_bytes() -= stored_bytes();
 }
 

@@ -71,13 +71,13 @@ class SimBuffer : public device::Buffer {
   public:
     // `begins` are the tensors' first bytes, counted from the buffer's.
     SimBuffer(SimBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,
-              std::vector<int64_t> begins, size_t bytes);
+              std::vector<int64_t> begins, int64_t bytes);
     ~SimBuffer() override;
 
     device::Usage usage() const override { return usage_; }
     device::BufferType& type() const override { return type_; }
     std::span<const ir::TensorDesc> tensors() const override { return tensors_; }
-    int64_t stored_bytes() const override { return static_cast<int64_t>(pages_.size()); }
+    int64_t stored_bytes() const override { return stored_bytes_; }
 
     // Only to be followed while the pages are open.
     std::byte* begin(int32_t tensor) const { return pages_.begin() + begins_[static_cast<size_t>(tensor)]; }
@@ -88,6 +88,8 @@ class SimBuffer : public device::Buffer {
     const device::Usage usage_;
     const std::vector<ir::TensorDesc> tensors_;
     const std::vector<int64_t> begins_;
+    const int64_t
+        stored_bytes_;  // what the tensors take: a whole number of pages is only how they are fenced
     Pages pages_;
 };
 

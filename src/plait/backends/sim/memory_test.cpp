@@ -107,7 +107,7 @@ TEST(SimMemory, RefusesWhatDoesNotFit) {
         f.alloc((1 << 19) + 4);
         FAIL() << "more than the limit";
     } catch (const Error& error) {
-        EXPECT_STREQ(error.what(), "sim: 528384 bytes of memory are wanted and 524288 are free");
+        EXPECT_STREQ(error.what(), "sim: 524352 bytes of memory are wanted and 524288 are free");
     }
     EXPECT_NE(f.alloc(1 << 19), nullptr) << "exactly what is left";
 }
