@@ -210,6 +210,15 @@ class LayoutTest(unittest.TestCase):
         self.assertEqual((context.n_threads.offset, context.type_k.offset), (28, 104))
         self.assertEqual(ctypes.sizeof(batch), 56)
 
+    def test_batch_tells_its_first_position_where_the_library_asks(self):
+        tokens = (ctypes.c_int32 * 2)(5, 6)
+        older = adapters._struct("llama_batch", [*adapters._BATCH._fields_[:7], ("all_pos_0", ctypes.c_int32),
+                                                 ("all_pos_1", ctypes.c_int32), ("all_seq_id", ctypes.c_int32)])
+        for batch_type in (adapters._BATCH, older):
+            batch = llama_c.make_batch(batch_type, tokens, 2, 7)
+            self.assertEqual((batch.n_tokens, batch.token[1], batch.pos), (2, 6, None))
+        self.assertEqual((batch.all_pos_0, batch.all_pos_1, batch.all_seq_id), (7, 1, 0))
+
     def test_instruction_sets(self):
         self.assertEqual(llama_c.instruction_sets("CPU : AVX = 1 | AVX512 = 0 | FMA = 1 | "), "AVX FMA")
 
@@ -217,8 +226,8 @@ class LayoutTest(unittest.TestCase):
 class StandIn:
     """An engine that returns speeds in turn; a PeerError among them is raised."""
 
-    def __init__(self, name, speeds, greedy, flash_speeds=None):
-        self.name, self.version = name, "1"
+    def __init__(self, name, speeds, greedy, flash_speeds=None, follow=None):
+        self.name, self.version, self._follow = name, "1", follow
         self._speeds, self._greedy, self._flash_speeds = iter(speeds), greedy, flash_speeds
 
     def measure(self, settings):
@@ -240,6 +249,9 @@ class StandIn:
     def greedy(self, settings):
         return self._greedy
 
+    def follow(self, given, settings):
+        return self._follow if self._follow is not None else given
+
 
 MODEL = gguf_header.Model("llama", 100, 1e9)
 
@@ -256,7 +268,7 @@ class ComparisonTest(unittest.TestCase):
         self.assertEqual(result.peers[0].agreeing, 2)
         self.assertFalse(result.failed())
         text = report.text(result, 0.1)
-        self.assertIn("the first 2 of 4 greedy ids are Plait's", text)
+        self.assertIn("the first 2 of 4 greedy ids are Plait's; fed Plait's ids, it finds 4 of them best", text)
         self.assertIn("2.500  2.000     3.000", text)
         self.assertIn("0 of 4 measurements", text)
         json.dumps(report.as_json(result))
@@ -274,13 +286,21 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("FAULT: no", report.text(result, 0.1))
         json.dumps(report.as_json(result))
 
-    def test_constant_answer_is_a_fault_unless_plait_gives_it_too(self):
+    def test_constant_answer_is_a_fault_unless_the_peer_follows_plait(self):
         settings = SETTINGS.only("gen")
         varied, constant = list(range(20)), [7] * 20
-        wrong = compare(StandIn("plait", [1, 1], varied), StandIn("peer", [1, 1], constant), settings=settings)
-        self.assertEqual(wrong.peers[0].faults, ["it generated nothing but the id 7"])
-        right = compare(StandIn("plait", [1, 1], constant), StandIn("peer", [1, 1], constant), settings=settings)
-        self.assertFalse(right.failed())
+        for followed, faults in ((False, ["it generated nothing but the id 7"]), (True, [])):
+            plait, peer = StandIn("plait", [1, 1], varied), StandIn("peer", [1, 1], constant)
+            if not followed:
+                peer.follow = lambda given, settings: None
+            self.assertEqual(compare(plait, peer, settings=settings).peers[0].faults, faults)
+
+    def test_peer_that_does_not_follow_is_not_believed(self):
+        ours, settings = list(range(16)), SETTINGS.only("gen")
+        for found, faults in (([*range(7)] + [99] * 9, 1), ([*range(8)] + [99] * 8, 0)):
+            peer = StandIn("peer", [1, 1], ours, follow=found)
+            result = compare(StandIn("plait", [1, 1], ours), peer, settings=settings)
+            self.assertEqual(len(result.peers[0].faults), faults)
 
     def test_best_flash_setting_is_chosen_for_each_kind(self):
         peer = StandIn("peer", [], None, flash_speeds={True: (5, 1), False: (3, 2)})

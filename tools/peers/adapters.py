@@ -7,7 +7,7 @@ import os
 
 from .errors import PeerError
 from .llama_bench import LlamaBench
-from .llama_c import LlamaC, batch_of_fields
+from .llama_c import LlamaC
 
 _POINTER, _INT, _UINT, _BOOL, _FLOAT = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32, ctypes.c_bool, ctypes.c_float
 
@@ -109,9 +109,6 @@ class _Upstream(_Package):
         elif not settings.repack:
             raise PeerError("this version has no switch for repacking")
 
-    def make_batch(self, batch_type, tokens, count, position):
-        return batch_of_fields(batch_type, tokens, count)  # it counts the positions itself
-
 
 class XLlamaCpp(_Upstream):
     name = module = distribution = "xllamacpp"
@@ -160,9 +157,6 @@ class IkLlama(_Package):
         model.use_mmap = not settings.repack
         model.flash_attn = settings.flash
         context.fused_moe_up_gate = context.fused_up_gate = context.fused_mmad = context.graph_reuse = True
-
-    def make_batch(self, batch_type, tokens, count, position):
-        return batch_of_fields(batch_type, tokens, count, all_pos_0=position, all_pos_1=1, all_seq_id=0)
 
 
 PACKAGES = (XLlamaCpp, LlamaCppPython, IkLlama)

@@ -6,6 +6,11 @@ from .errors import PeerError
 
 KINDS = ("prompt", "gen")
 
+# A peer is believed if it finds at least this part of Plait's ids best when it is fed them. Chance finds none; ties of
+# random weights cost a few.
+LEAST_FOLLOWING = 0.5
+FEWEST_IDS = 8  # with fewer, nothing is concluded
+
 
 @dataclasses.dataclass
 class Plan:
@@ -27,6 +32,7 @@ class PeerResult:
     flash: dict = dataclasses.field(default_factory=dict)  # kind -> bool
     measurements: list = dataclasses.field(default_factory=list)
     agreeing: int | None = None  # leading greedy ids that are Plait's
+    following: int | None = None  # best ids that are Plait's when Plait's ids are fed
     faults: list = dataclasses.field(default_factory=list)  # sentences; its figures must not be believed
 
 
@@ -76,6 +82,8 @@ def compare(plait, peers, settings, model, plan, say):
             running.append((peer, outcome))
     if settings.generate:
         result.greedy = plait.greedy(settings)
+        for peer, outcome in running:
+            follow(peer, outcome, result.greedy, settings)
     for i in range(plan.pairs):
         say(f"pair {i + 1} of {plan.pairs}")
         result.plait.append(plan.quietest(lambda: plait.measure(settings)))
@@ -121,6 +129,20 @@ def choose_flash(peer, settings, plan):
     return {kind: max(tried, key=lambda flash: getattr(tried[flash], f"{kind}_tps")) for kind in asked}
 
 
+def follow(peer, outcome, greedy, settings):
+    """Feeds Plait's ids to the peer. Unlike its own greedy ids, which may go another way for good after one near tie,
+    this says of every position whether the two agree."""
+    if greedy is None:
+        return
+    with _Faults(outcome.faults):
+        found = peer.follow(greedy, dataclasses.replace(settings.only("gen"), flash=outcome.flash["gen"]))
+        if found is None:
+            return
+        outcome.following = sum(a == b for a, b in zip(found, greedy))
+        if len(greedy) >= FEWEST_IDS and outcome.following < LEAST_FOLLOWING * len(greedy):
+            outcome.faults.append(f"fed Plait's ids, it finds only {outcome.following} of {len(greedy)} of them best")
+
+
 def measure_peer(peer, settings, flash):
     """In one process, or in two if prompt and generation are best with different settings."""
     if len(set(flash.values())) == 1:
@@ -154,5 +176,5 @@ def judge_peer(peer, ours, our_sums):
         peer.agreeing = ids.agreement(ours, greedy)
     elif theirs[0].checksum in our_sums:
         peer.agreeing = len(greedy)
-    if ids.is_constant(greedy) and peer.agreeing != len(greedy) and not (ours and ids.is_constant(ours)):
+    if ids.is_constant(greedy) and peer.agreeing != len(greedy) and peer.following is None:
         peer.faults.append(f"it generated nothing but the id {greedy[0]}")

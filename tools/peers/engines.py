@@ -97,10 +97,12 @@ class Peer:
         self.name, self.version, self._python = name, version, python
         self._program = [program] if program else []
 
+    def follow(self, ids, settings):
+        """The best id before each of these when they are fed to it; None if it does not tell."""
+        return self._ask(settings, "follow", ",".join(map(str, ids)))[0]["followed"]
+
     def measure(self, settings):
-        command = [self._python, "-m", "peers.worker", "measure", self.name, *self._program]
-        done, share = _run(command, input=settings.to_json(), env=worker_environment(), errors="replace")
-        answer = _answer(done)
+        answer, share, command = self._ask(settings, "measure")
         greedy = answer["greedy"]
         return Measurement(
             prompt_tps=max(answer["prompt_tps"], default=None),
@@ -111,6 +113,12 @@ class Peer:
             details={"build": answer["build"], "notes": answer["notes"]},
             commands=[f"{shlex.join(map(str, command))} <<< {shlex.quote(settings.to_json())}"],
         )
+
+
+    def _ask(self, settings, *task):
+        command = [self._python, "-m", "peers.worker", *task, self.name, *self._program]
+        done, share = _run(command, input=settings.to_json(), env=worker_environment(), errors="replace")
+        return _answer(done), share, command
 
 
 def worker_environment():

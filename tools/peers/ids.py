@@ -4,6 +4,7 @@ The prompt is that of `plait bench`. An id is only a row of the embedding table 
 unlike others when it is handed over as an id.
 """
 import array
+import ctypes
 import math
 import struct
 
@@ -36,11 +37,7 @@ def best_id(logits):
 
 def checksum(ids):
     """The greedy_checksum of `plait bench`: XXH64 of the ids as little-endian int32."""
-    return f"{xxh64(array_bytes(ids)):016x}"
-
-
-def array_bytes(ids):
-    return struct.pack(f"<{len(ids)}i", *ids)
+    return f"{xxh64(struct.pack(f'<{len(ids)}i', *ids)):016x}"
 
 
 def agreement(ours, theirs):
@@ -57,8 +54,6 @@ def is_constant(ids):
 
 def floats_at(pointer, count):
     """A copy of `count` floats behind a ctypes pointer."""
-    import ctypes
-
     row = array.array("f")
     row.frombytes(ctypes.string_at(pointer, 4 * count))
     return row

@@ -26,6 +26,9 @@ class LlamaBench:
     def generate(self, count, depth):
         return self._run("-p", 0, "-n", count, "-d", depth), None
 
+    def follow(self, ids, depth):
+        return None
+
     def describe(self):
         return {"build": f"build {self._build}", "notes": []}
 

@@ -10,6 +10,7 @@ import time
 
 from . import ids as token_ids
 from .errors import PeerError
+from .settings import CACHE_TYPES
 
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
@@ -37,10 +38,6 @@ class LlamaC:
 
     def tune(self, model, context, settings):
         """Sets what only this library has."""
-
-    def make_batch(self, batch_type, tokens, count, position):
-        """A batch whose last token's logits are wanted. `tokens` is an array that outlives it."""
-        raise NotImplementedError
 
     # The interface of every peer.
     def load(self, settings):
@@ -92,6 +89,15 @@ class LlamaC:
             raise PeerError("it found another token in a second run over the same tokens")
         return seconds, ids
 
+    def follow(self, ids, depth):
+        """The best id before each of these, which are fed as if they had been generated."""
+        length = self._start_generation(depth)
+        found = []
+        for i, token in enumerate(ids):
+            found.append(self._best())
+            self._decode([token], length + i)
+        return found
+
     def describe(self):
         info = self._call("llama_print_system_info", ctypes.c_char_p, [])()
         return {"build": f"built for {instruction_sets(info.decode(errors='replace'))}", "notes": self.notes}
@@ -114,8 +120,6 @@ class LlamaC:
         return params
 
     def _fill(self, params, settings):
-        from .settings import CACHE_TYPES
-
         params.n_ctx = settings.context
         params.n_batch = settings.batch
         params.n_ubatch = settings.micro_batch
@@ -206,7 +210,7 @@ class LlamaC:
 
     def _step(self, tokens, first, position, count=1):
         pointer = ctypes.cast(ctypes.addressof(tokens) + 4 * first, ctypes.POINTER(ctypes.c_int32))
-        batch = self.make_batch(self._batch_type, pointer, count, position)
+        batch = make_batch(self._batch_type, pointer, count, position)
         batch.owner = tokens
         return batch
 
@@ -229,6 +233,7 @@ class LlamaC:
             raise PeerError(str(error)) from None
 
     def _greedy(self, count, depth):
+        """So many ids, and the one that would follow."""
         length = self._start_generation(depth)
         ids = []
         for i in range(count):
@@ -262,6 +267,8 @@ def instruction_sets(system_info):
     return " ".join(re.findall(r"(\w+) = 1\b", system_info))
 
 
-def batch_of_fields(batch_type, tokens, count, **fields):
-    """A llama_batch with everything else left to the library: positions in order, one sequence, the last logits."""
-    return batch_type(n_tokens=count, token=tokens, **fields)
+def make_batch(batch_type, tokens, count, position):
+    """One sequence, positions in order, logits of the last token only. Newer versions count the positions themselves; older
+    ones and ik_llama.cpp want to be told the first one."""
+    positions = {"all_pos_0": position, "all_pos_1": 1} if hasattr(batch_type, "all_pos_0") else {}
+    return batch_type(n_tokens=count, token=tokens, **positions)

@@ -85,7 +85,8 @@ def agreement(peer):
         return "its greedy ids are not all Plait's; where they part is not known"
     if peer.agreeing == len(greedy):
         return f"all {len(greedy)} greedy ids are Plait's"
-    return f"the first {peer.agreeing} of {len(greedy)} greedy ids are Plait's"
+    return (f"the first {peer.agreeing} of {len(greedy)} greedy ids are Plait's; "
+            f"fed Plait's ids, it finds {peer.following} of them best")
 
 
 def as_json(result):

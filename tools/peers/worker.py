@@ -2,6 +2,7 @@
 
 usage: python -m peers.worker list
        python -m peers.worker measure PEER [PROGRAM] < settings
+       python -m peers.worker follow IDS PEER [PROGRAM] < settings
 Writes one line of JSON to what was its standard output; whatever the peer prints goes to standard error.
 """
 import json
@@ -24,9 +25,17 @@ def list_packages():
     return {peer.name: peer.version() for peer in adapters.PACKAGES}
 
 
-def measure(name, program, settings):
+def loaded(name, program, settings):
     peer = adapters.named(name)(*program)
     peer.load(settings)
+    return peer
+
+
+def follow(ids, peer, settings):
+    return {"followed": peer.follow([int(token) for token in ids.split(",")], settings.depth)}
+
+
+def measure(peer, settings):
     prompt, generation, greedy = [], [], None
     for _ in range(settings.passes):
         if settings.prompt > 0:
@@ -40,13 +49,21 @@ def measure(name, program, settings):
     return {"prompt_tps": prompt, "gen_tps": generation, "greedy": greedy} | peer.describe()
 
 
+def answer_to(task, *arguments):
+    if task == "list":
+        return list_packages()
+    settings = Settings.from_json(sys.stdin.read())
+    if task == "follow":
+        ids, name, *program = arguments
+        return follow(ids, loaded(name, program, settings), settings)
+    name, *program = arguments
+    return measure(loaded(name, program, settings), settings)
+
+
 def main():
     out = take_stdout()
     try:
-        if sys.argv[1] == "list":
-            answer = list_packages()
-        else:
-            answer = measure(sys.argv[2], sys.argv[3:], Settings.from_json(sys.stdin.read()))
+        answer = answer_to(*sys.argv[1:])
     except (PeerError, OSError, ImportError, AttributeError) as error:
         answer = {"error": str(error)}
     print(json.dumps(answer), file=out, flush=True)
