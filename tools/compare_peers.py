@@ -53,6 +53,8 @@ def parser():
     p.add_argument("--llama-bench", metavar="PATH", help="llama.cpp's program llama-bench")
     p.add_argument("--peer-flash", choices=("on", "off", "best"), default="best",
                    help="the peers' flash attention; best: each is tried once, and the faster one taken (default)")
+    p.add_argument("--peer-wait", choices=("default", "active", "passive"), default="default",
+                   help="how the peers' threads wait for each other: spinning or asleep (OpenMP's wait policy)")
     p.add_argument("--peer-no-repack", action="store_true", help="without the peers' repacking of weights")
     p.add_argument("-m", "--model", metavar="FILE", action="append", help="model file; may be given several times")
     p.add_argument("-p", "--n-prompt", metavar="N", type=at_least(0), default=256, help="prompt tokens (default: 256)")
@@ -125,6 +127,7 @@ def settings_for(options, path, model):
         type_k=options.cache_type_k,
         type_v=options.cache_type_v,
         repack=not options.peer_no_repack,
+        wait=options.peer_wait,
         passes=options.passes,
     )
 

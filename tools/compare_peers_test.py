@@ -4,6 +4,7 @@ import array
 import ctypes
 import io
 import json
+import os
 import pathlib
 import stat
 import struct
@@ -221,6 +222,12 @@ class LayoutTest(unittest.TestCase):
 
     def test_instruction_sets(self):
         self.assertEqual(llama_c.instruction_sets("CPU : AVX = 1 | AVX512 = 0 | FMA = 1 | "), "AVX FMA")
+
+
+class EnvironmentTest(unittest.TestCase):
+    def test_wait_policy_reaches_the_peer(self):
+        self.assertEqual(engines.worker_environment("passive")["OMP_WAIT_POLICY"], "passive")
+        self.assertEqual(engines.worker_environment().get("OMP_WAIT_POLICY"), os.environ.get("OMP_WAIT_POLICY"))
 
 
 class StandIn:

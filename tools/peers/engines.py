@@ -117,12 +117,14 @@ class Peer:
 
     def _ask(self, settings, *task):
         command = [self._python, "-m", "peers.worker", *task, self.name, *self._program]
-        done, share = _run(command, input=settings.to_json(), env=worker_environment(), errors="replace")
+        environment = worker_environment(settings.wait)
+        done, share = _run(command, input=settings.to_json(), env=environment, errors="replace")
         return _answer(done), share, command
 
 
-def worker_environment():
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(TOOLS), os.environ.get("PYTHONPATH"))))}
+def worker_environment(wait="default"):
+    path = os.pathsep.join(filter(None, (str(TOOLS), os.environ.get("PYTHONPATH"))))
+    return os.environ | {"PYTHONPATH": path} | ({} if wait == "default" else {"OMP_WAIT_POLICY": wait})
 
 
 def _answer(done):

@@ -29,7 +29,7 @@ def heading(result):
     s = result.settings
     return (f"{s.model} ({result.model.architecture}, {result.model.matmul_parameters / 1e6:.1f} M matmul parameters): "
             f"prompt {s.prompt}, generation {s.generate}, depth {s.depth}, {s.threads} threads, "
-            f"caches {s.type_k}/{s.type_v}, {len(result.plait)} pairs, {processor_name()}")
+            f"caches {s.type_k}/{s.type_v}, peers' wait policy {s.wait}, {len(result.plait)} pairs, {processor_name()}")
 
 
 HEADER = ("", "engine", "tokens/s", "GOPS", "plait / peer", "least", "greatest")

@@ -20,6 +20,7 @@ class Settings:
     type_v: str = "f16"
     flash: bool = True  # the peer's; Plait has one kind of attention
     repack: bool = True  # the peer's run-time repacking of weights
+    wait: str = "default"  # how the peer's idle threads wait, as OMP_WAIT_POLICY has it
     passes: int = 2  # times each figure is taken within one process; the best one counts
 
     @property
