@@ -174,7 +174,7 @@ class SameResultsTest(CliTest):
     def test_devices_that_do_not_work(self):
         result = self.fails(["sim:1K", "1024 are free"], *run_flags("--devices", "sim:1K"))
         self.assertRegex(result.err, r"needs \d+ bytes")
-        self.fails("99999", *run_flags("--devices", "cpu:99999"))
+        self.misused("99999", *run_flags("--devices", "cpu:99999"))
         for devices in ("gpu", "cpu*0", "cpu*x", "cpu*257", "cpu,", ",sim", "cpu:0*2", "sim:", "sim:-1", "sim:1X",
                         "sim:0"):
             self.misused("--devices", *run_flags("--devices", devices))
@@ -265,7 +265,7 @@ class OtherCommandsTest(CliTest):
         self.done("plan", "-m", MODEL, "--budget", "1G")
         result = self.fails("budget of 1024", "plan", "-m", MODEL, "--budget", "1K")
         self.assertRegex(result.err, r"would take \d+ bytes, \d+ more")
-        self.misused("names 2 members", "plan", "-m", MODEL, "--budget", "1G,1G")
+        self.misused("--budget: expected a size for each member, 1 in all, found 2", "plan", "-m", MODEL, "--budget", "1G,1G")
 
     def test_inspect(self):
         document = json.loads(self.done("inspect", "-m", MODEL, "--json").out)

@@ -116,7 +116,7 @@ class UsageTest(CliTest):
 
     def test_flags_for_several_devices_change_nothing_on_one(self):
         plain = self.done(*run_flags("--seed", 1))
-        for flags in ("-sm none", "-sm layer", "-sm row", "-sm tensor", "-ts auto", "-ts 1", "-ts 3,1",
+        for flags in ("-sm none", "-sm layer", "-sm row", "-sm tensor", "-ts auto", "-ts 1", "-ts 3",
                       "--main-device 0", "--embd mirrored", "--embd vocab", "--embd hidden", "--moe-split inner",
                       "--moe-split experts", "--exchange f32", "--exchange bf16", "--exchange q8_0", "--candidates 3",
                       "--reduce auto", "--reduce direct", "--reduce pairwise", "--reduce butterfly", "--check-members",
