@@ -2,38 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <iterator>
 
 #include "plait/backends/cpu/simd/pack_x8.h"
 #include "plait/base/ensure.h"
-#include "plait/dtype/q4_0.h"
-#include "plait/dtype/q4_1.h"
-#include "plait/dtype/q8_0.h"
+#include "plait/dtype/dtype.h"
 
 namespace plait::backends::cpu {
 namespace {
 
 using simd::kPackedRows;
-
-// A format that can be packed. Of its blocks the first `halves` numbers are scales of 16 bits, the rest
-// codes.
-struct Packable {
-    ir::DType type;
-    int64_t halves;
-    void (*pack)(const simd::PackArgs&);
-};
-constexpr Packable kPackable[] = {{ir::DType::Q8_0, 1, simd::pack_q8_0_x8},
-                                  {ir::DType::Q4_0, 1, simd::pack_q4_0_x8},
-                                  {ir::DType::Q4_1, 2, simd::pack_q4_1_x8}};
-constexpr size_t kLargestBlock = sizeof(dtype::BlockQ8_0);
-static_assert(kLargestBlock >= sizeof(dtype::BlockQ4_0) && kLargestBlock >= sizeof(dtype::BlockQ4_1));
-
-// nullptr for formats that cannot be packed.
-const Packable* find_packable(ir::DType type) {
-    const auto* found = std::ranges::find(kPackable, type, &Packable::type);
-    return found == std::end(kPackable) ? nullptr : found;
-}
 
 // Work units of packing: some groups of rows of one matrix.
 constexpr int64_t kRowsPerUnit = 8 * kPackedRows;
@@ -51,11 +28,11 @@ struct PackJob {
         const int64_t rows = matrix_rows(desc);
         const int64_t begin = unit % units_per_matrix * kRowsPerUnit;
         const int64_t row_bytes = desc.row_bytes();
-        find_packable(desc.type)->pack({.rows_begin = from + (matrix * rows + begin) * row_bytes,
-                                        .row_bytes = row_bytes,
-                                        .packed = to + matrix * packed_matrix_bytes(desc) + begin * row_bytes,
-                                        .rows = std::min(kRowsPerUnit, rows - begin),
-                                        .k = desc.shape.last()});
+        simd::pack_x8(desc.type, {.rows_begin = from + (matrix * rows + begin) * row_bytes,
+                                  .row_bytes = row_bytes,
+                                  .packed = to + matrix * packed_matrix_bytes(desc) + begin * row_bytes,
+                                  .rows = std::min(kRowsPerUnit, rows - begin),
+                                  .k = desc.shape.last()});
     }
 };
 
@@ -65,27 +42,14 @@ void pack_units(void* context, int /*worker*/) {
         job.pack_unit(unit);
 }
 
-// Takes one row's block out of a group's block: scales lie as [scale][row], codes in chunks of 4 bytes per
-// row.
-void extract_block(ir::DType type, const std::byte* group_block, int64_t row, std::byte* block) {
-    const int64_t scales = find_packable(type)->halves;
-    for (int64_t s = 0; s < scales; ++s) {
-        std::memcpy(block + s * 2, group_block + (s * kPackedRows + row) * 2, 2);
-    }
-    const std::byte* codes = group_block + scales * 2 * kPackedRows;
-    const int64_t chunks = (dtype::info(type).block_bytes - scales * 2) / 4;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-        std::memcpy(block + scales * 2 + chunk * 4, codes + (chunk * kPackedRows + row) * 4, 4);
-    }
-}
-
 }  // namespace
 
-bool can_pack(ir::DType type) { return find_packable(type) != nullptr; }
+bool can_pack(ir::DType type) { return simd::can_pack_x8(type); }
 
 device::FormatSet packable_formats() {
     device::FormatSet formats = 0;
-    for (const Packable& row : kPackable) formats |= device::format_bit(row.type);
+    for (const dtype::DTypeInfo& row : dtype::table())
+        if (can_pack(row.type)) formats |= device::format_bit(row.type);
     return formats;
 }
 
@@ -114,9 +78,9 @@ void decode_packed_row(ir::DType type, const std::byte* matrix, int64_t row, int
     const int64_t blocks = k / format.block_elements;
     const int64_t group_block_bytes = format.block_bytes * kPackedRows;
     const std::byte* group = matrix + row / kPackedRows * blocks * group_block_bytes;
-    std::byte block[kLargestBlock];
+    std::byte block[simd::kPackedBlockBytes];
     for (int64_t b = 0; b < blocks; ++b) {
-        extract_block(type, group + b * group_block_bytes, row % kPackedRows, block);
+        simd::unpack_x8_block(type, group + b * group_block_bytes, row % kPackedRows, block);
         format.decode(block, out + b * format.block_elements, format.block_elements);
     }
 }

@@ -11,7 +11,7 @@
 // is packed matrix by matrix.
 namespace plait::backends::cpu {
 
-inline constexpr const char* kPackedLayout = "cpu.x8/1";
+inline constexpr const char* kPackedLayout = "cpu.x8/2";
 
 // The block formats that can be packed.
 bool can_pack(ir::DType type);

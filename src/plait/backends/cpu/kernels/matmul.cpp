@@ -51,8 +51,13 @@ struct Q8Rows : F32Rows {
 
 struct Q8Packed : Q8Rows {
     static int64_t matrix_bytes(const ir::TensorDesc& weight) { return packed_matrix_bytes(weight); }
-    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* /*workspace*/) {
-        by_format(call.simd->matmul_q8_x8, call.in(1).desc.type)(args);
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* workspace) {
+        MatmulArgs with_workspace = args;
+        with_workspace.workspace = workspace;
+        by_format(call.simd->matmul_q8_x8, call.in(1).desc.type)(with_workspace);
+    }
+    static int64_t workspace_bytes(const ir::Op&, std::span<const ir::TensorDesc> inputs) {
+        return simd::panel_bytes(inputs[1].shape.last());
     }
 };
 

@@ -32,7 +32,8 @@ struct OffsetCodes {
 template <class O, int Offset>
 typename O::F add_dot(typename O::F sum, const OffsetCodes<O, Offset>& w, const ActBlock& x) {
     const typename O::I dot = O::finish(O::dot_u7(O::zero_sum(), w.codes, O::load_b(x.q)));
-    return O::fma(O::to_f(O::sub_i(dot, O::lane0_i(Offset * x.sum))), O::set(w.d * x.d), sum);
+    return O::fma(O::to_f(O::sub_i(dot, O::lane0_i(Offset * static_cast<int32_t>(x.sum)))), O::set(w.d * x.d),
+                  sum);
 }
 
 // value = code * d + m: unsigned codes up to 31.
@@ -46,7 +47,7 @@ template <class O>
 typename O::F add_dot(typename O::F sum, const CodesWithMin<O>& w, const ActBlock& x) {
     const typename O::I dot = O::finish(O::dot_u7(O::zero_sum(), w.codes, O::load_b(x.q)));
     sum = O::fma(O::to_f(dot), O::set(w.d * x.d), sum);
-    return O::fma(O::to_f(O::lane0_i(x.sum)), O::set(w.m * x.d), sum);
+    return O::fma(O::to_f(O::lane0_i(static_cast<int32_t>(x.sum))), O::set(w.m * x.d), sum);
 }
 
 template <class O>

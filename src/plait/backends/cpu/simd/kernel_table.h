@@ -20,10 +20,13 @@ namespace plait::backends::cpu::simd {
 // 32 activations as signed bytes: value[j] = q[j] * d. A row of k values is k / 32 consecutive blocks.
 struct ActBlock {
     float d;
-    int32_t sum;  // of q, for weights stored with an offset or a minimum
+    // Sums of q, whole numbers, for weights with an offset or a minimum: of all 32, of the first and of the
+    // second 16.
+    float sum;
+    float half_sums[2];
     int8_t q[32];
 };
-static_assert(sizeof(ActBlock) == 40);
+static_assert(sizeof(ActBlock) == 48);
 
 // Quantised activations. A block in which one value towers over the others leaves those few bits; it is
 // refined: what rounding left of it is quantised once more, and a product adds both. value[j] =
@@ -49,8 +52,14 @@ struct MatmulArgs {
     int64_t rows;
     int64_t tokens;
     int64_t k;
+    void* workspace;  // matmul_q8_x8: panel_bytes(k), 64-byte aligned, of the caller alone; or nullptr
 };
 using MatmulFn = void (*)(const MatmulArgs&);
+
+// Packed rows that many tokens share are unpacked first, at most so many at a time, into a byte per code and
+// up to 16 bytes of scales for 32 of them.
+constexpr int64_t kPanelRows = 32;
+constexpr int64_t panel_bytes(int64_t k) { return k / 32 * kPanelRows * (32 + 16); }
 
 // out[q][j] += sum over i < rows of weights[q][i] * row[i][j], for j < width, q < queries. Rows are added one
 // after the other in order, so that calls with consecutive rows give the same bits as one call. All queries
@@ -107,7 +116,7 @@ struct KernelTable {
 
     // ActBlock activations with weights packed by pack_x8.h. The same numbers as matmul_q8 to float rounding
     // (the order of additions differs), and several times faster. `weights` points to a group of 8 rows;
-    // `rows` may stop inside a group.
+    // `rows` may stop inside a group. A workspace changes no bit; without one many tokens take longer.
     PerFormat<MatmulFn> matmul_q8_x8;
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.

@@ -8,10 +8,15 @@ namespace {
 struct Avx2Ops : X86Ops {
     using Wide = Avx2Ops;
 
-    // 16-bit sums: 8 products of two pairs, 8 * 2 * 15 * 127 = 30 480, stay below 2^15. The empty asm keeps
+    // 16-bit sums of pairs, which must stay below 2^15: 8 of codes up to 15, for one. The empty asm keeps
     // the additions in the order written; the compiler would turn them into one long chain and keep all
     // weights alive.
     using Sum = __m256i;
+    static constexpr int kSignedBias = 0;
+    static constexpr int dots_per_sum(int most) {
+        const int dots = 32767 / (2 * 127 * most);
+        return dots < 8 ? dots : 8;
+    }
     static Sum zero_sum() { return _mm256_setzero_si256(); }
     static Sum dot_u7(Sum sum, B u, B s) {
         Sum next = _mm256_add_epi16(sum, _mm256_maddubs_epi16(u, s));
@@ -28,7 +33,6 @@ struct Avx2Ops : X86Ops {
         return next;
     }
     static I dot_s8_lanes(B w, B s) { return dot_s8(_mm256_setzero_si256(), w, s); }
-    static I start_s8(int32_t) { return _mm256_setzero_si256(); }
 };
 
 constexpr KernelTable kTable = make_table<Avx2Ops>();

@@ -10,20 +10,20 @@ struct AvxVnniOps : X86Ops {
 
     // 32-bit sums that do not saturate.
     using Sum = __m256i;
+    static constexpr int kSignedBias = 128;
+    static constexpr int dots_per_sum(int) { return 8; }
+    static B biased(B w) { return _mm256_xor_si256(w, _mm256_set1_epi8(-128)); }
     static Sum zero_sum() { return _mm256_setzero_si256(); }
     static Sum dot_u7(Sum sum, B u, B s) { return _mm256_dpbusd_avx_epi32(sum, u, s); }
     static I finish(Sum sum) { return sum; }
 
-    // (w + 128) * s - 128 * s
-    static I dot_s8(I sum, B w, B s) {
-        return _mm256_dpbusd_avx_epi32(sum, _mm256_xor_si256(w, _mm256_set1_epi8(-128)), s);
-    }
+    // (w + 128) * s
+    static I dot_s8(I sum, B w, B s) { return dot_u7(sum, biased(w), s); }
     // |w| * (sign(w) s)
     static I dot_s8_lanes(B w, B s) {
         return _mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), _mm256_sign_epi8(w, w),
                                        _mm256_sign_epi8(s, w));
     }
-    static I start_s8(int32_t sum) { return set_i(-128 * sum); }
 };
 
 constexpr KernelTable kTable = make_table<AvxVnniOps>();

@@ -1,95 +1,14 @@
 #pragma once
 
 #include "plait/backends/cpu/simd/matmul_q8-inl.h"
+#include "plait/backends/cpu/simd/packed-inl.h"
 
 // Block weights in the packed layout (pack_x8.h) with ActBlock activations: a lane is a row, so nothing is
-// added across lanes. Per block the integer products of a row are exact; then one float step (two for Q4_1),
-// block after block. Vectors of 8 or 16 rows, tiles of any shape: the same additions for each element.
+// added across lanes. Per 32 elements the integer products of a row are exact; then some float steps, block
+// after block. Vectors of 8 or 16 rows, tiles of any shape, packed weights or panels: the same additions for
+// each element.
 namespace plait::backends::cpu::simd {
 namespace {
-
-// A format gives the bytes of a block of one group and, for the integer part of one block,
-//   Sum start(x.sum), void multiply(sums of a tile, block, x), I finish(Sum, x.sum),
-// and, for its float part, the scales of the rows and what they do.
-template <class O>
-struct PackedQ8_0 {
-    static constexpr int kBytes = 272;
-    using Sum = typename O::I;
-    struct Scales {
-        typename O::F d;
-    };
-
-    static Scales scales(const uint8_t* p, int64_t stride) { return {O::load_halves(p, stride)}; }
-    static Sum start(const ActBlock& x) { return O::start_s8(x.sum); }
-
-    template <int Tokens>
-    static void multiply(Sum (&sum)[Tokens], const uint8_t* p, int64_t stride,
-                         const ActBlock* const (&x)[Tokens], int64_t block) {
-#pragma GCC unroll 8
-        for (int chunk = 0; chunk < 8; ++chunk) {
-            const typename O::B w = O::load_rows(p + 16 + 32 * chunk, stride);
-#pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t)
-                sum[t] = O::dot_s8(sum[t], w, O::broadcast4(x[t][block].q + 4 * chunk));
-        }
-    }
-
-    static typename O::F add(typename O::F total, const Scales& s, Sum sum, const ActBlock& x) {
-        return O::fma(O::to_f(sum), O::mul(s.d, O::set(x.d)), total);
-    }
-};
-
-// What Q4_0 and Q4_1 share: chunks of nibbles, the first of them `Header` bytes into the block.
-template <class O, int Header>
-struct PackedNibbles {
-    using Sum = typename O::Sum;
-    static Sum start(const ActBlock&) { return O::zero_sum(); }
-
-    template <int Tokens>
-    static void multiply(Sum (&sum)[Tokens], const uint8_t* p, int64_t stride,
-                         const ActBlock* const (&x)[Tokens], int64_t block) {
-#pragma GCC unroll 4
-        for (int chunk = 0; chunk < 4; ++chunk) {
-            const typename O::B both = O::load_rows(p + Header + 32 * chunk, stride);
-            const typename O::B low = O::low_nibbles(both);
-            const typename O::B high = O::high_nibbles(both);
-#pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t) {
-                const int8_t* q = x[t][block].q + 4 * chunk;
-                sum[t] = O::dot_u7(sum[t], low, O::broadcast4(q));
-                sum[t] = O::dot_u7(sum[t], high, O::broadcast4(q + 16));
-            }
-        }
-    }
-};
-
-template <class O>
-struct PackedQ4_0 : PackedNibbles<O, 16> {
-    static constexpr int kBytes = 144;
-    struct Scales {
-        typename O::F d;
-    };
-    static Scales scales(const uint8_t* p, int64_t stride) { return {O::load_halves(p, stride)}; }
-    static typename O::F add(typename O::F total, const Scales& s, typename O::Sum sum, const ActBlock& x) {
-        const typename O::I dot = O::sub_i(O::finish(sum), O::set_i(8 * x.sum));
-        return O::fma(O::to_f(dot), O::mul(s.d, O::set(x.d)), total);
-    }
-};
-
-template <class O>
-struct PackedQ4_1 : PackedNibbles<O, 32> {
-    static constexpr int kBytes = 160;
-    struct Scales {
-        typename O::F d, m;
-    };
-    static Scales scales(const uint8_t* p, int64_t stride) {
-        return {O::load_halves(p, stride), O::load_halves(p + 16, stride)};
-    }
-    static typename O::F add(typename O::F total, const Scales& s, typename O::Sum sum, const ActBlock& x) {
-        total = O::fma(O::to_f(O::finish(sum)), O::mul(s.d, O::set(x.d)), total);
-        return O::fma(s.m, O::set(x.d * static_cast<float>(x.sum)), total);
-    }
-};
 
 template <class O>
 void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F total) {
@@ -121,61 +40,168 @@ void prefetch(const uint8_t* p) {
     for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + line, 0, 2);
 }
 
-// `Vectors` vectors of O::kGroups groups each, from group `group`, for `Tokens` tokens.
-template <class O, class Format, int Vectors, int Tokens>
-void matmul_x8_tile(const MatmulArgs& a, int64_t group, int64_t first_token) {
-    const int64_t group_bytes = 8 * a.row_bytes;
-    const auto* weights = static_cast<const uint8_t*>(a.weights) + group * group_bytes;
-    const int64_t ahead = prefetch_distance(Vectors * O::kGroups * group_bytes);
-    const ActBlock* x[Tokens];
-    typename O::F total[Vectors][Tokens];
-#pragma GCC unroll 8
-    for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v)
-#pragma GCC unroll 8
-        for (int t = 0; t < Tokens; ++t) total[v][t] = O::zero();
-    for (int64_t block = 0; 32 * block < a.k; ++block) {
-#pragma GCC unroll 8
-        for (int v = 0; v < Vectors; ++v) {
-            const uint8_t* p = weights + v * O::kGroups * group_bytes + block * Format::kBytes;
-            if constexpr (Tokens == 1) prefetch<Format::kBytes>(p + ahead);
-            typename Format::Sum sum[Tokens];
-#pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t) sum[t] = Format::start(x[t][block]);
-            Format::multiply(sum, p, group_bytes, x, block);
-            const typename Format::Scales scales = Format::scales(p, group_bytes);
-#pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t)
-                total[v][t] = Format::add(total[v][t], scales, sum[t], x[t][block]);
-        }
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < Tokens; ++t) {
-        const ActBlock* const residuals[1] = {residual_row(a, first_token + t)};
-        for_refined(a, first_token + t, [&](int64_t block) {
-#pragma GCC unroll 8
-            for (int v = 0; v < Vectors; ++v) {
-                const uint8_t* p = weights + v * O::kGroups * group_bytes + block * Format::kBytes;
-                typename Format::Sum sum[1] = {Format::start(residuals[0][block])};
-                Format::multiply(sum, p, group_bytes, residuals, block);
-                total[v][t] =
-                    Format::add(total[v][t], Format::scales(p, group_bytes), sum[0], residuals[0][block]);
+// Products of 32 weights of every row with the same of every token, added up by scale.
+template <class O, class Source, int Tokens>
+[[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
+                                            const uint8_t* p, int64_t stride, int part,
+                                            const ActBlock* const (&x)[Tokens], int64_t block) {
+    constexpr Coding kCoding = Source::kCoding;
+    constexpr int kChunks = 8 / kCoding.halves;
+    // Chunks between two emptyings of the running sums.
+    constexpr int kRun = kCoding.most == kSigned                   ? 1
+                         : O::dots_per_sum(kCoding.most) < kChunks ? O::dots_per_sum(kCoding.most)
+                                                                   : kChunks;
+    typename O::Sum running[Tokens];
+    for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
+        constexpr int kHalf = Chunk / kChunks;
+        const typename O::B w = Source::template codes<Chunk>(p, stride, part);
+#pragma GCC unroll 16
+        for (int t = 0; t < Tokens; ++t) {
+            typename O::I& total = sum[kHalf][t];
+            const typename O::B four = O::broadcast4(x[t][block].q + 4 * Chunk);
+            if constexpr (kCoding.most == kSigned) {
+                total = O::dot_s8(Chunk % kChunks == 0 ? O::set_i(0) : total, w, four);
+            } else {
+                running[t] = O::dot_u7(Chunk % kRun == 0 ? O::zero_sum() : running[t], w, four);
+                if constexpr (Chunk % kRun == kRun - 1) {
+                    const typename O::I done = O::finish(running[t]);
+                    total = Chunk % kChunks < kRun ? done : O::add_i(total, done);
+                }
             }
-        });
-    }
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v)
-#pragma GCC unroll 8
-        for (int t = 0; t < Tokens; ++t)
-            store_group<O>(a, first_token + t, 8 * (group + v * O::kGroups), total[v][t]);
+        }
+    });
 }
 
-template <class O, class Format, int Vectors>
-void matmul_x8_groups(const MatmulArgs& a, int64_t group) {
+// What 32 elements add to a row's total, from their exact integer sums.
+template <class O, class Source, int Tokens>
+[[gnu::always_inline]] inline typename O::F add_part(
+    typename O::F total, const Scales<O, Source::kCoding>& s,
+    const typename O::I (&sum)[Source::kCoding.halves][Tokens], int t, const ActBlock& x) {
+    constexpr Coding kCoding = Source::kCoding;
+    constexpr int kOffset = kCoding.most == kSigned ? O::kSignedBias : kCoding.offset;
+    typename O::F units = O::zero();
+#pragma GCC unroll 2
+    for (int half = 0; half < kCoding.halves; ++half) {
+        const float x_sum = kCoding.halves == 1 ? x.sum : x.half_sums[half];
+        typename O::F dot = O::to_f(sum[half][t]);
+        // Whole numbers below 2^24: exact.
+        if constexpr (kOffset != 0) dot = O::fma(O::set(static_cast<float>(-kOffset)), O::set(x_sum), dot);
+        units = half == 0 ? O::mul(s.scale[half], dot) : O::fma(s.scale[half], dot, units);
+        if constexpr (kCoding.shifts) units = O::fma(s.shift[half], O::set(x_sum), units);
+    }
+    return O::fma(units, O::set(x.d), total);
+}
+
+// A tile: `Vectors` vectors of rows, of which each begins `vector_bytes` behind the one before, times
+// `Tokens` tokens.
+template <class O, class Source, int Vectors, int Tokens>
+struct PackedTile {
+    const uint8_t* weights;
+    int64_t vector_bytes;
+    int64_t stride;
+    int64_t ahead;  // of a single token's reads
+    typename O::F total[Vectors][Tokens];
+
+    void run(const ActBlock* const (&x)[Tokens], int64_t k) {
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v)
+#pragma GCC unroll 16
+            for (int t = 0; t < Tokens; ++t) total[v][t] = O::zero();
+        const uint8_t* p = weights;
+        int64_t block = 0;
+        for (int64_t i = 0; i < k; i += 32 * Source::kParts, p += Source::kBytes) {
+            for (int part = 0; part < Source::kParts && i + 32 * part < k; ++part, ++block) {
+#pragma GCC unroll 8
+                for (int v = 0; v < Vectors; ++v) {
+                    const uint8_t* at = p + v * vector_bytes;
+                    if constexpr (Tokens == 1) {
+                        constexpr int kPart = Source::kBytes / Source::kParts;
+                        prefetch<kPart>(at + part * kPart + ahead);
+                    }
+                    add<Tokens>(at, part, x, block, v, 0);
+                }
+            }
+        }
+    }
+
+    // Products of one part, added to the totals of `N` tokens from `first` on.
+    template <int N>
+    [[gnu::always_inline]] void add(const uint8_t* at, int part, const ActBlock* const (&x)[N], int64_t block,
+                                    int v, int first) {
+        typename O::I sum[Source::kCoding.halves][N];
+        multiply<O, Source, N>(sum, at, stride, part, x, block);
+        const auto scales = Source::scales(at, stride, part);
+#pragma GCC unroll 16
+        for (int t = 0; t < N; ++t)
+            total[v][first + t] = add_part<O, Source, N>(total[v][first + t], scales, sum, t, x[t][block]);
+    }
+
+    void refine(const MatmulArgs& a, int64_t first_token) {
+#pragma GCC unroll 16
+        for (int t = 0; t < Tokens; ++t) {
+            const ActBlock* const residuals[1] = {residual_row(a, first_token + t)};
+            for_refined(a, first_token + t, [&](int64_t block) {
+                const uint8_t* p = weights + block / Source::kParts * Source::kBytes;
+#pragma GCC unroll 8
+                for (int v = 0; v < Vectors; ++v)
+                    add<1>(p + v * vector_bytes, static_cast<int>(block % Source::kParts), residuals, block,
+                           v, t);
+            });
+        }
+    }
+};
+
+// From row 8 * `group` on.
+template <class O, class Source, int Vectors, int Tokens>
+void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_bytes, int64_t group,
+                 int64_t first_token) {
+    const ActBlock* x[Tokens];
+#pragma GCC unroll 16
+    for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
+    PackedTile<O, Source, Vectors, Tokens> tile{
+        weights, vector_bytes, 8 * a.row_bytes, prefetch_distance(Vectors * vector_bytes), {}};
+    tile.run(x, a.k);
+    tile.refine(a, first_token);
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v)
+#pragma GCC unroll 16
+        for (int t = 0; t < Tokens; ++t)
+            store_group<O>(a, first_token + t, 8 * (group + v * O::kGroups), tile.total[v][t]);
+}
+
+inline const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
+    return static_cast<const uint8_t*>(a.weights) + group * 8 * a.row_bytes;
+}
+
+// `Vectors` vectors of packed rows from `group` on, for all tokens.
+template <class O, template <class> class Format, int Vectors>
+void matmul_packed(const MatmulArgs& a, int64_t group) {
     for_tiles<O::kPackedTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
-        matmul_x8_tile<O, Format, Vectors, Tokens>(a, group, token);
+        matmul_tile<O, Format<O>, Vectors, Tokens>(a, group_at(a, group), O::kGroups * 8 * a.row_bytes, group,
+                                                   token);
     });
+}
+
+// The same through a panel, which pays when enough tokens share it.
+template <class O, template <class> class Format, int Vectors>
+void matmul_panel(const MatmulArgs& a, int64_t group) {
+    using Source = Panel<O, panel_coding<O>(Format<O>::kCoding)>;
+    auto* panel = static_cast<uint8_t*>(a.workspace);
+    const int64_t vector_bytes = a.k / 32 * Source::kBytes;
+    for (int v = 0; v < Vectors; ++v)
+        fill_panel<O, Format>(group_at(a, group + v * O::kGroups), 8 * a.row_bytes, a.k,
+                              panel + v * vector_bytes);
+    for_tiles<O::kPanelTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
+        matmul_tile<O, Source, Vectors, Tokens>(a, panel, vector_bytes, group, token);
+    });
+}
+
+template <class O, template <class> class Format, int Vectors>
+void matmul_vectors(const MatmulArgs& a, int64_t group) {
+    if (a.workspace != nullptr && a.tokens >= O::kPanelFrom)
+        matmul_panel<O, Format, Vectors>(a, group);
+    else
+        matmul_packed<O, Format, Vectors>(a, group);
 }
 
 // Decoding one token walks several groups together, so that the memory sees as many streams (Q4_0 from DRAM
@@ -186,13 +212,15 @@ void matmul_q8_x8(const MatmulArgs& a) {
     using Wide = typename O::Wide;
     const int64_t groups = (a.rows + 7) / 8;
     int64_t group = 0;
-    if (a.tokens == 1)
+    if (a.tokens == 1) {
         for (; group + O::kStreams <= groups; group += O::kStreams)
-            matmul_x8_tile<O, Format<O>, O::kStreams, 1>(a, group, 0);
-    else if constexpr (Wide::kGroups > 1)
-        for (; group + Wide::kGroups <= groups; group += Wide::kGroups)
-            matmul_x8_groups<Wide, Format<Wide>, 1>(a, group);
-    for (; group < groups; ++group) matmul_x8_groups<O, Format<O>, 1>(a, group);
+            matmul_tile<O, Format<O>, O::kStreams, 1>(a, group_at(a, group), 8 * a.row_bytes, group, 0);
+    } else if constexpr (Wide::kGroups * Wide::kPanelVectors > 1) {
+        constexpr int kStep = Wide::kGroups * Wide::kPanelVectors;
+        for (; group + kStep <= groups; group += kStep)
+            matmul_vectors<Wide, Format, Wide::kPanelVectors>(a, group);
+    }
+    for (; group < groups; ++group) matmul_vectors<O, Format, 1>(a, group);
 }
 
 }  // namespace

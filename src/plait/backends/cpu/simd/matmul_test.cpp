@@ -31,16 +31,11 @@ MatmulFn kernel_for(const PerFormat<MatmulFn>& kernels, DType type) {
     return kernels.of[static_cast<size_t>(type)];
 }
 
-bool can_pack(DType type) { return type == DType::Q8_0 || type == DType::Q4_0 || type == DType::Q4_1; }
-
 // Empty for formats that cannot be packed.
 std::vector<uint8_t> packed(const Rows& w) {
-    if (!can_pack(w.type)) return {};
+    if (!can_pack_x8(w.type)) return {};
     std::vector<uint8_t> out(static_cast<size_t>(packed_rows(w.rows) * w.row_bytes), 0xEE);
-    const PackArgs args{w.bytes.data(), w.row_bytes, out.data(), w.rows, w.stored};
-    if (w.type == DType::Q8_0) pack_q8_0_x8(args);
-    if (w.type == DType::Q4_0) pack_q4_0_x8(args);
-    if (w.type == DType::Q4_1) pack_q4_1_x8(args);
+    pack_x8(w.type, {w.bytes.data(), w.row_bytes, out.data(), w.rows, w.stored});
     return out;
 }
 
@@ -87,6 +82,7 @@ struct Product {
     int64_t rows, tokens, k;
     const uint8_t* refined = nullptr;
     const ActBlock* residuals = nullptr;
+    void* workspace = nullptr;
 
     // out is tokens x (rows + 1), the last column must stay as it was.
     void run(std::vector<float>& out, int64_t row, int64_t n_rows, int64_t token, int64_t n_tokens) const {
@@ -101,7 +97,8 @@ struct Product {
                 .out_stride = stride,
                 .rows = n_rows,
                 .tokens = n_tokens,
-                .k = k});
+                .k = k,
+                .workspace = workspace});
     }
     std::vector<float> blank() const {
         return std::vector<float>(static_cast<size_t>(tokens * (rows + 1)), kCanary);
@@ -152,11 +149,30 @@ Product x8_product(const KernelTable& table, const Rows& w, const std::vector<ui
     return product;
 }
 
+// A workspace full of what must not be read.
+void* workspace_for(int64_t k) {
+    static std::vector<float> memory;
+    const auto floats = static_cast<size_t>(panel_bytes(k)) / sizeof(float) + 16;
+    memory.assign(std::max(memory.size(), floats), kNan);
+    auto address = reinterpret_cast<uintptr_t>(memory.data());
+    return reinterpret_cast<void*>((address + 63) / 64 * 64);
+}
+
+Product panel_product(const KernelTable& table, const Rows& w, const std::vector<uint8_t>& packed_weights,
+                      const Activations& x) {
+    Product product = x8_product(table, w, packed_weights, x);
+    product.workspace = workspace_for(x.k);
+    return product;
+}
+
 // All there are with quantised activations.
 std::vector<Product> quantised_products(const KernelTable& table, const Rows& w,
                                         const std::vector<uint8_t>& packed_weights, const Activations& x) {
     std::vector<Product> products{q8_product(table, w, x)};
-    if (can_pack(w.type)) products.push_back(x8_product(table, w, packed_weights, x));
+    if (can_pack_x8(w.type)) {
+        products.push_back(x8_product(table, w, packed_weights, x));
+        products.push_back(panel_product(table, w, packed_weights, x));
+    }
     return products;
 }
 
@@ -255,9 +271,12 @@ TEST_P(MatmulTest, TilingChangesNoBit) {
     for (const DType type : types_of(k_.matmul_q8)) {
         const Rows w(type, rows, k, 203);
         check(q8_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
-        if (!can_pack(type)) continue;
+        if (!can_pack_x8(type)) continue;
         const std::vector<uint8_t> packed_weights = packed(w);
-        check(x8_product(k_, w, packed_weights, x), dtype::info(type).name, {8, 16, 24, 32, 40, 43});
+        const Product panels = panel_product(k_, w, packed_weights, x);
+        check(panels, dtype::info(type).name, {8, 16, 24, 32, 40, 43});
+        EXPECT_TRUE(test::same_bits(panels.whole(), x8_product(k_, w, packed_weights, x).whole()))
+            << dtype::info(type).name;
     }
 }
 
@@ -292,11 +311,12 @@ void fill(Activations& x, int pattern) {
     std::ranges::fill(x.refined, 0);
     for (ActBlock& block : x.blocks) {
         block.d = 1.0f;
-        block.sum = 0;
+        block.sum = block.half_sums[0] = block.half_sums[1] = 0;
         for (int j = 0; j < 32; ++j) {
             const bool positive = pattern == 0 || (pattern == 2 && j % 2 == 1);
             block.q[j] = positive ? 127 : -127;
             block.sum += block.q[j];
+            block.half_sums[j / 16] += block.q[j];
         }
     }
     x.take_values();
@@ -408,13 +428,16 @@ TEST_P(QuantiseTest, RoundsToNearestUnderTheLargestMagnitude) {
         float amax = 0;
         for (const float value : values) amax = std::max(amax, std::fabs(value));
         ASSERT_EQ(block.d, amax / 127.0f);
-        int sum = 0;
+        int sum = 0, halves[2] = {};
         for (int j = 0; j < 32; ++j) {
             ASSERT_LE(std::fabs(values[j] / static_cast<double>(block.d) - block.q[j]), 0.50001)
                 << seed << " " << j;
             sum += block.q[j];
+            halves[j / 16] += block.q[j];
         }
         ASSERT_EQ(block.sum, sum);
+        ASSERT_EQ(block.half_sums[0], halves[0]);
+        ASSERT_EQ(block.half_sums[1], halves[1]);
     }
 }
 

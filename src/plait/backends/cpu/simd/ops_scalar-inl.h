@@ -20,6 +20,9 @@ struct ScalarOps {
     static constexpr int kTileRows = 1;
     static constexpr int kTileTokens = 1;
     static constexpr int kPackedTokens = 1;
+    static constexpr int kPanelVectors = 1;
+    static constexpr int kPanelTokens = 1;
+    static constexpr int kPanelFrom = 8;
     using Wide = ScalarOps;
     struct F {
         float lane[8];
@@ -191,6 +194,11 @@ struct ScalarOps {
     static B load_b(const void* p) { return read<B>(p); }
     static B load_rows(const uint8_t* p, int64_t) { return load_b(p); }
     static F load_halves(const uint8_t* p, int64_t) { return load_f16(p); }
+    static I load_u8_rows(const uint8_t* p, int64_t) { return load_u8(p); }
+    static I load_i8_rows(const uint8_t* p, int64_t) { return load_i8(p); }
+    static B load_vector(const uint8_t* p) { return load_b(p); }
+    static void store_vector(uint8_t* p, B v) { __builtin_memcpy(p, &v, sizeof v); }
+    static F load_rows_f(const float* p) { return load(p); }
     static void store_rows(float* p, F v) { store(p, v); }
     static B broadcast4(const int8_t* p) {
         const auto four = read<uint32_t>(p);
@@ -211,12 +219,19 @@ struct ScalarOps {
     static B or_b(B a, B b) {
         return words([&](int i) { return a.word[i] | b.word[i]; });
     }
+    static B and_b(B a, B b) {
+        return words([&](int i) { return a.word[i] & b.word[i]; });
+    }
     static B sub_b(B a, B b) {
         return bytes([&](int i) { return byte(a, i) - byte(b, i); });
     }
     template <int N>
     static B shift_left_b(B v) {
         return words([&](int i) { return v.word[i] << N; });
+    }
+    template <int N>
+    static B shift_right_b(B v) {
+        return words([&](int i) { return v.word[i] >> N; });
     }
     static B field_b(B v, int shift, int mask) {
         return words([&](int i) { return v.word[i] >> shift & static_cast<uint32_t>(mask) * 0x01010101u; });
@@ -227,6 +242,8 @@ struct ScalarOps {
     static B expand_bits_b(const uint8_t* bits, int value) {
         return bytes([&](int i) { return bits[i / 8] >> (i % 8) & 1 ? value : 0; });
     }
+    static constexpr int kSignedBias = 0;
+    static constexpr int dots_per_sum(int) { return 8; }
     static Sum zero_sum() { return set_i(0); }
     // Below 128 the sign makes no difference.
     static Sum dot_u7(Sum sum, B u, B s) { return dot_s8(sum, u, s); }
@@ -238,7 +255,6 @@ struct ScalarOps {
         });
     }
     static I dot_s8_lanes(B w, B s) { return dot_s8(set_i(0), w, s); }
-    static I start_s8(int32_t) { return set_i(0); }
 
   private:
     // The 32 bytes in memory's order.

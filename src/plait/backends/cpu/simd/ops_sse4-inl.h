@@ -15,6 +15,9 @@ struct Sse4Ops {
     static constexpr int kTileRows = 1;
     static constexpr int kTileTokens = 1;
     static constexpr int kPackedTokens = 1;
+    static constexpr int kPanelVectors = 1;
+    static constexpr int kPanelTokens = 2;
+    static constexpr int kPanelFrom = 8;
     using Wide = Sse4Ops;
     struct F {
         __m128 low, high;
@@ -135,6 +138,14 @@ struct Sse4Ops {
     }
     static B load_rows(const uint8_t* p, int64_t) { return load_b(p); }
     static F load_halves(const uint8_t* p, int64_t) { return load_f16(p); }
+    static I load_u8_rows(const uint8_t* p, int64_t) { return load_u8(p); }
+    static I load_i8_rows(const uint8_t* p, int64_t) { return load_i8(p); }
+    static B load_vector(const uint8_t* p) { return load_b(p); }
+    static void store_vector(uint8_t* p, B v) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v.low);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 16), v.high);
+    }
+    static F load_rows_f(const float* p) { return load(p); }
     static void store_rows(float* p, F v) { store(p, v); }
     static B broadcast4(const int8_t* p) {
         int32_t four;
@@ -153,10 +164,15 @@ struct Sse4Ops {
         return {v, v};
     }
     static B or_b(B a, B b) { return {_mm_or_si128(a.low, b.low), _mm_or_si128(a.high, b.high)}; }
+    static B and_b(B a, B b) { return {_mm_and_si128(a.low, b.low), _mm_and_si128(a.high, b.high)}; }
     static B sub_b(B a, B b) { return {_mm_sub_epi8(a.low, b.low), _mm_sub_epi8(a.high, b.high)}; }
     template <int N>
     static B shift_left_b(B v) {
         return {_mm_slli_epi16(v.low, N), _mm_slli_epi16(v.high, N)};
+    }
+    template <int N>
+    static B shift_right_b(B v) {
+        return {_mm_srli_epi16(v.low, N), _mm_srli_epi16(v.high, N)};
     }
     static B field_b(B v, int shift, int mask) {
         const __m128i count = _mm_cvtsi32_si128(shift);
@@ -183,6 +199,10 @@ struct Sse4Ops {
 
     // Byte dot products as AVX2 does them (kernels_avx2.cpp): 16-bit sums of pairs, which 8 steps cannot
     // overflow; signed bytes as |w| * (sign(w) s).
+    static constexpr int kSignedBias = 0;
+    static constexpr int dots_per_sum(int most) {
+        return 32767 / (2 * 127 * most) < 8 ? 32767 / (2 * 127 * most) : 8;
+    }
     static Sum zero_sum() { return set_i(0); }
     static Sum dot_u7(Sum sum, B u, B s) {
         return {_mm_add_epi16(sum.low, _mm_maddubs_epi16(u.low, s.low)),
@@ -193,7 +213,6 @@ struct Sse4Ops {
         return add_i(sum, {products(w.low, s.low), products(w.high, s.high)});
     }
     static I dot_s8_lanes(B w, B s) { return {products(w.low, s.low), products(w.high, s.high)}; }
-    static I start_s8(int32_t) { return set_i(0); }
 
   private:
     static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }

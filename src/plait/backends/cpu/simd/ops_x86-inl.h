@@ -10,21 +10,22 @@
 //   F  8 floats     I  8 32-bit integers     B  32 bytes     Sum  running sums of dot_u7
 //
 //   Sum dot_u7(Sum, B u, B s)   adds the products of unsigned and signed bytes, 4 neighbours per lane;
-//                               I finish(Sum) after at most 8 with u up to 15, or 1 with u up to 127
-//   I   dot_s8(I, B w, B s)     the same for any signed w and s > -128, on a sum that began with
-//   I   start_s8(sum)           where `sum` is the total of all s that each lane will see, for sets that
-//                               compute with w + 128 and take 128 * sum back
-//   I   dot_s8_lanes(B w, B s)  one dot_s8 that needs no such start
+//                               I finish(Sum) after at most dots_per_sum(most) with u up to `most`
+//   I   dot_s8(I, B w, B s)     the same for any signed w and s > -128, except that w counts as w +
+//   kSignedBias B   biased(w)               these as unsigned bytes, for sets whose dot_u7 takes any
+//   (kSignedBias is not 0) I   dot_s8_lanes(B w, B s)  one dot_s8 without a bias
 //
-//   set_b, or_b, sub_b          on each byte
-//   B shift_left_b<N>           on each byte; no set bit may leave it
+//   set_b, or_b, and_b, sub_b   on each byte
+//   B shift_left_b<N>, _right   on each byte; no set bit may leave it, or the bits that enter are masked
 //   B field_b(v, shift, mask)   v >> shift & mask on each byte; the field may not leave it
 //   lookup_b, lookup_i          table[code] for codes up to 15, in each byte or lane
 //   expand_bits_b, _i           `value` where the bit of that number is set, else 0
 //   F halves(first, second)     lanes 0 to 3, lanes 4 to 7
 //
 //   load_rows, load_halves,     operands of 8 * kGroups interleaved rows, one group `stride` bytes after
-//   store_rows, kGroups         the other (matmul_q8_x8-inl.h)
+//   load_u8_rows, load_i8_rows  the other (packed-inl.h)
+//   load_vector, load_rows_f,   the same where the rows of all groups lie together
+//   store_vector, store_rows
 namespace plait::backends::cpu::simd {
 namespace {
 
@@ -36,6 +37,9 @@ struct X86Ops {
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
     static constexpr int kTileTokens = 4;    //
     static constexpr int kPackedTokens = 4;  // tokens for one vector of packed rows
+    static constexpr int kPanelVectors = 1;  // vectors of rows x tokens of a tile in a panel
+    static constexpr int kPanelTokens = 4;
+    static constexpr int kPanelFrom = 8;  // tokens that are worth a panel
     using F = __m256;
     using I = __m256i;
     using B = __m256i;
@@ -131,6 +135,11 @@ struct X86Ops {
     static B load_b(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
     static B load_rows(const uint8_t* p, int64_t) { return load_b(p); }
     static F load_halves(const uint8_t* p, int64_t) { return load_f16(p); }
+    static I load_u8_rows(const uint8_t* p, int64_t) { return load_u8(p); }
+    static I load_i8_rows(const uint8_t* p, int64_t) { return load_i8(p); }
+    static B load_vector(const uint8_t* p) { return load_b(p); }
+    static void store_vector(uint8_t* p, B v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+    static F load_rows_f(const float* p) { return load(p); }
     static void store_rows(float* p, F v) { store(p, v); }
     static B broadcast4(const int8_t* p) {
         int32_t four;
@@ -147,10 +156,15 @@ struct X86Ops {
 
     static B set_b(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
     static B or_b(B a, B b) { return _mm256_or_si256(a, b); }
+    static B and_b(B a, B b) { return _mm256_and_si256(a, b); }
     static B sub_b(B a, B b) { return _mm256_sub_epi8(a, b); }
     template <int N>
     static B shift_left_b(B v) {
         return _mm256_slli_epi16(v, N);
+    }
+    template <int N>
+    static B shift_right_b(B v) {
+        return _mm256_srli_epi16(v, N);
     }
     static B field_b(B v, int shift, int mask) {
         return _mm256_and_si256(_mm256_srl_epi16(v, _mm_cvtsi32_si128(shift)), set_b(mask));

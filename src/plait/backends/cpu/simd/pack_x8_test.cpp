@@ -2,35 +2,56 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
+#include <string>
 #include <vector>
+
+#include "plait/dtype/dtype.h"
 
 namespace plait::backends::cpu::simd {
 namespace {
 
-// Where byte `offset` of row `lane`'s block goes in the group's block, from the header's table.
-int64_t place(int64_t offset, int64_t head, int64_t lane) {
-    if (offset < head) return offset / 2 * 16 + 2 * lane + offset % 2;
-    const int64_t byte = offset - head;
-    return 8 * head + byte / 4 * 32 + 4 * lane + byte % 4;
+std::vector<uint8_t> random_bytes(int64_t count) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(count));
+    uint32_t state = 12345;
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+    return bytes;
 }
 
-void expect_layout(void (*pack)(const PackArgs&), int64_t block_bytes, int64_t head) {
+class PackX8 : public testing::TestWithParam<dtype::DType> {
+  protected:
+    const dtype::DTypeInfo& format_ = dtype::info(GetParam());
+};
+
+std::vector<dtype::DType> packable() {
+    std::vector<dtype::DType> types;
+    for (const dtype::DTypeInfo& row : dtype::table())
+        if (can_pack_x8(row.type)) types.push_back(row.type);
+    return types;
+}
+INSTANTIATE_TEST_SUITE_P(Formats, PackX8, testing::ValuesIn(packable()),
+                         [](const auto& type) { return std::string(dtype::info(type.param).name); });
+
+// Every block comes out as it went in; what lies behind the last row is zero, behind the last group nobody's.
+TEST_P(PackX8, UnpackingGivesTheRowsBack) {
+    const int64_t block_bytes = format_.block_bytes;
     for (const int64_t rows : {1, 7, 8, 9, 16, 21}) {
         for (const int64_t blocks : {1, 3}) {
             const int64_t row_bytes = blocks * block_bytes;
-            std::vector<uint8_t> source(static_cast<size_t>(rows * row_bytes));
-            uint32_t state = 12345;
-            for (uint8_t& byte : source)
-                byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+            const std::vector<uint8_t> source = random_bytes(rows * row_bytes);
             std::vector<uint8_t> packed(static_cast<size_t>(packed_rows(rows) * row_bytes + 1), 0xEE);
-            pack({source.data(), row_bytes, packed.data(), rows, blocks * 32});
+            pack_x8(GetParam(),
+                    {source.data(), row_bytes, packed.data(), rows, blocks * format_.block_elements});
             for (int64_t row = 0; row < packed_rows(rows); ++row) {
-                for (int64_t byte = 0; byte < row_bytes; ++byte) {
-                    const int64_t group_block = (row / 8 * blocks + byte / block_bytes) * 8 * block_bytes;
-                    const int64_t at = group_block + place(byte % block_bytes, head, row % 8);
-                    const uint8_t expected = row < rows ? source[row * row_bytes + byte] : 0;
-                    ASSERT_EQ(packed[at], expected) << "rows " << rows << " row " << row << " byte " << byte;
+                for (int64_t b = 0; b < blocks; ++b) {
+                    std::vector<uint8_t> block(static_cast<size_t>(block_bytes), 0xEE);
+                    std::vector<uint8_t> expected(block.size(), 0);
+                    unpack_x8_block(GetParam(), packed.data() + (row / 8 * blocks + b) * 8 * block_bytes,
+                                    row % 8, block.data());
+                    if (row < rows)
+                        std::copy_n(source.data() + row * row_bytes + b * block_bytes, block_bytes,
+                                    expected.data());
+                    ASSERT_EQ(block, expected) << "rows " << rows << " row " << row << " block " << b;
                 }
             }
             ASSERT_EQ(packed.back(), 0xEE);
@@ -38,19 +59,38 @@ void expect_layout(void (*pack)(const PackArgs&), int64_t block_bytes, int64_t h
     }
 }
 
-TEST(PackX8, Q8_0) { expect_layout(pack_q8_0_x8, 34, 2); }
-TEST(PackX8, Q4_0) { expect_layout(pack_q4_0_x8, 18, 2); }
-TEST(PackX8, Q4_1) { expect_layout(pack_q4_1_x8, 20, 4); }
-
-TEST(PackX8, NoRowsWriteNothing) {
+TEST_P(PackX8, NoRowsWriteNothing) {
     uint8_t byte = 7;
-    pack_q4_0_x8({nullptr, 18, &byte, 0, 32});
+    pack_x8(GetParam(), {nullptr, format_.block_bytes, &byte, 0, format_.block_elements});
     EXPECT_EQ(byte, 7);
+}
+
+// The header's words, spelled out for a plain format and for one with sorted bits.
+TEST(PackX8Layout, ChunksOfFourCodesOfEightRows) {
+    const std::vector<uint8_t> rows = random_bytes(8 * 18);
+    std::vector<uint8_t> group(8 * 18);
+    pack_x8(dtype::DType::Q4_0, {rows.data(), 18, group.data(), 8, 32});
+    for (int row = 0; row < 8; ++row) {
+        for (int byte = 0; byte < 2; ++byte) EXPECT_EQ(group[2 * row + byte], rows[18 * row + byte]);
+        for (int byte = 0; byte < 16; ++byte)
+            EXPECT_EQ(group[16 + byte / 4 * 32 + 4 * row + byte % 4], rows[18 * row + 2 + byte]);
+    }
+}
+
+TEST(PackX8Layout, ChunkCTakesBitC) {
+    std::vector<uint8_t> row(176, 0);
+    const auto high_bit = [&](int element) -> uint8_t& { return row[16 + element % 32]; };
+    high_bit(32 * 5 + 4 * 6 + 3) = 1 << 5;  // chunk 6, byte 3 of part 5
+    std::vector<uint8_t> group(8 * 176);
+    pack_x8(dtype::DType::Q5_K, {row.data(), 176, group.data(), 1, 256});
+    std::vector<uint8_t> expected(8 * 176, 0);
+    expected[8 * 16 + 32 * 5 + 3] = 1 << 6;
+    EXPECT_EQ(group, expected);
 }
 
 TEST(PackX8DeathTest, PartialBlocksStop) {
     uint8_t bytes[1] = {};
-    EXPECT_DEATH(pack_q4_0_x8({bytes, 18, bytes, 1, 33}), "whole blocks");
+    EXPECT_DEATH(pack_x8(dtype::DType::Q4_0, {bytes, 18, bytes, 1, 33}), "whole blocks");
 }
 
 }  // namespace

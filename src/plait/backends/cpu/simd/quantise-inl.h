@@ -25,7 +25,7 @@ inline float float_of_bits(int32_t bits) {
 
 inline void set_constant(ActBlock& block, float d) {
     block.d = d;
-    block.sum = 0;
+    block.sum = block.half_sums[0] = block.half_sums[1] = 0;
     for (int8_t& q : block.q) q = 0;
 }
 
@@ -52,7 +52,10 @@ float quantise_block(BlockValues<O>& values, ActBlock& block) {
     const auto rounded = [&](int part) { return O::round_i(O::mul(x[part], inverse)); };
     const typename O::I q[4] = {rounded(0), rounded(1), rounded(2), rounded(3)};
     block.d = d;
-    block.sum = O::hsum_i(O::add_i(O::add_i(q[0], q[1]), O::add_i(q[2], q[3])));
+    const int32_t first = O::hsum_i(O::add_i(q[0], q[1])), second = O::hsum_i(O::add_i(q[2], q[3]));
+    block.sum = static_cast<float>(first + second);
+    block.half_sums[0] = static_cast<float>(first);
+    block.half_sums[1] = static_cast<float>(second);
     O::store_i8(block.q, q[0], q[1], q[2], q[3]);
     typename O::F squares = O::zero();
 #pragma GCC unroll 4

@@ -64,9 +64,13 @@ constexpr FormatKernel<MatmulFn> kMatmulQ8[] = {
 
 template <class O>
 constexpr FormatKernel<MatmulFn> kMatmulQ8X8[] = {
-    {DType::Q8_0, matmul_q8_x8<O, PackedQ8_0>},
-    {DType::Q4_0, matmul_q8_x8<O, PackedQ4_0>},
-    {DType::Q4_1, matmul_q8_x8<O, PackedQ4_1>},
+    {DType::Q8_0, matmul_q8_x8<O, PackedQ8_0>},     {DType::Q4_0, matmul_q8_x8<O, PackedQ4_0>},
+    {DType::Q4_1, matmul_q8_x8<O, PackedQ4_1>},     {DType::Q5_0, matmul_q8_x8<O, PackedQ5_0>},
+    {DType::Q5_1, matmul_q8_x8<O, PackedQ5_1>},     {DType::IQ4_NL, matmul_q8_x8<O, PackedIQ4_NL>},
+    {DType::MXFP4, matmul_q8_x8<O, PackedMXFP4>},   {DType::Q2_K, matmul_q8_x8<O, PackedQ2_K>},
+    {DType::Q3_K, matmul_q8_x8<O, PackedQ3_K>},     {DType::Q4_K, matmul_q8_x8<O, PackedQ4_K>},
+    {DType::Q5_K, matmul_q8_x8<O, PackedQ5_K>},     {DType::Q6_K, matmul_q8_x8<O, PackedQ6_K>},
+    {DType::IQ4_XS, matmul_q8_x8<O, PackedIQ4_XS>},
 };
 
 // Every kernel, instantiated for one set of operations.

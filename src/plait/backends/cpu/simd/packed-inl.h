@@ -1,0 +1,395 @@
+#pragma once
+
+#include <cstdint>
+
+#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/dtype/code_values.h"
+
+// Weights whose rows are interleaved, as a tile of rows reads them: where blocks of 32 elements come from.
+// The packed layout of each format (pack_x8.h), and panels, in which every code has been given a byte of its
+// own and every scale is a float.
+//
+// A source has blocks of kParts times 32 elements, kBytes of one group of 8 rows, and gives, for part `part` of
+// the block at `p` (with kGroups > 1, the next group's block lies `stride` bytes behind it),
+//   Scales<O, coding> scales(p, stride, part)   what the codes are worth
+//   B codes<Chunk>(p, stride, part)             elements 4 * Chunk .. + 3 of each row, a byte each
+namespace plait::backends::cpu::simd {
+namespace {
+
+// What codes stand for: value = (code - offset) * scale, and + shift where there are shifts.
+struct Coding {
+    int most;        // codes are 0 .. most; kSigned: signed bytes
+    int offset = 0;
+    bool shifts = false;
+    int halves = 1;  // scales (and shifts) of 32 elements: 1, or 2 of 16 elements each
+};
+constexpr int kSigned = 0;
+constexpr int kBiased = 255;  // any byte: only where sums cannot saturate
+
+template <class O, Coding kCoding>
+struct Scales {
+    typename O::F scale[kCoding.halves];
+    typename O::F shift[kCoding.halves];
+};
+
+// Calls f.operator()<0>() ... <7>(), inlined.
+template <class F>
+[[gnu::always_inline]] inline void for_chunks(const F& f) {
+    f.template operator()<0>();
+    f.template operator()<1>();
+    f.template operator()<2>();
+    f.template operator()<3>();
+    f.template operator()<4>();
+    f.template operator()<5>();
+    f.template operator()<6>();
+    f.template operator()<7>();
+}
+
+// Bit `From` of every byte, moved to bit `To`, and nothing else.
+template <class O, int From, int To>
+typename O::B one_bit_b(typename O::B v) {
+    const typename O::B moved = [&] {
+        if constexpr (From < To)
+            return O::template shift_left_b<To - From>(v);
+        else
+            return O::template shift_right_b<From - To>(v);
+    }();
+    return O::and_b(moved, O::set_b(1 << To));
+}
+
+// 32 codes in 16 bytes: low nibbles are elements 0 to 15, high ones 16 to 31.
+template <class O, int Chunk>
+typename O::B split_nibbles(const uint8_t* q, int64_t stride) {
+    const typename O::B both = O::load_rows(q + 32 * (Chunk % 4), stride);
+    return Chunk < 4 ? O::low_nibbles(both) : O::high_nibbles(both);
+}
+
+template <class O>
+struct PackedQ8_0 {
+    static constexpr int kParts = 1, kBytes = 272;
+    static constexpr Coding kCoding{.most = kSigned};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p, stride)}, {}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return O::load_rows(p + 16 + 32 * Chunk, stride);
+    }
+};
+
+template <class O>
+struct PackedQ4_0 {
+    static constexpr int kParts = 1, kBytes = 144;
+    static constexpr Coding kCoding{.most = 15, .offset = 8};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p, stride)}, {}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return split_nibbles<O, Chunk>(p + 16, stride);
+    }
+};
+
+template <class O>
+struct PackedQ4_1 {
+    static constexpr int kParts = 1, kBytes = 160;
+    static constexpr Coding kCoding{.most = 15, .shifts = true};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p, stride)}, {O::load_halves(p + 16, stride)}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return split_nibbles<O, Chunk>(p + 32, stride);
+    }
+};
+
+// Fifth bits, sorted, in front of the nibbles.
+template <class O, int Chunk>
+typename O::B five_bit_codes(const uint8_t* high, int64_t stride) {
+    return O::or_b(split_nibbles<O, Chunk>(high + 32, stride),
+                   one_bit_b<O, Chunk, 4>(O::load_rows(high, stride)));
+}
+
+template <class O>
+struct PackedQ5_0 {
+    static constexpr int kParts = 1, kBytes = 176;
+    static constexpr Coding kCoding{.most = 31, .offset = 16};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p, stride)}, {}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return five_bit_codes<O, Chunk>(p + 16, stride);
+    }
+};
+
+template <class O>
+struct PackedQ5_1 {
+    static constexpr int kParts = 1, kBytes = 192;
+    static constexpr Coding kCoding{.most = 31, .shifts = true};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p, stride)}, {O::load_halves(p + 16, stride)}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return five_bit_codes<O, Chunk>(p + 32, stride);
+    }
+};
+
+template <class O>
+struct PackedIQ4_NL {
+    static constexpr int kParts = 1, kBytes = 144;
+    static constexpr Coding kCoding{.most = kSigned};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p, stride)}, {}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return O::lookup_b(dtype::kIq4Values, split_nibbles<O, Chunk>(p + 16, stride));
+    }
+};
+
+// dtype::half_of_e8m0 in every lane.
+template <class O>
+typename O::F halves_of_e8m0(typename O::I e) {
+    const typename O::I one = O::set_i(1);
+    const typename O::I normal = O::template shift_left<23>(O::sub_i(e, one));
+    return O::from_bits(O::max_i(normal, O::template shift_left<21>(O::add_i(e, one))));
+}
+
+template <class O>
+struct PackedMXFP4 {
+    static constexpr int kParts = 1, kBytes = 136;
+    static constexpr Coding kCoding{.most = kSigned};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{halves_of_e8m0<O>(O::load_u8_rows(p, stride))}, {}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int) {
+        return O::lookup_b(dtype::kE2m1Values, split_nibbles<O, Chunk>(p + 8, stride));
+    }
+};
+
+// --- blocks of 256
+
+// The bits of `v` from `shift` on, masked: a number of its own in every lane.
+template <class O>
+typename O::I field(typename O::I v, int shift, int mask) {
+    return O::and_i(O::shift_right_by(v, shift), O::set_i(mask));
+}
+
+// The two-bit codes of Q2_K, Q3_K and Q6_K.
+template <class O, int Chunk>
+typename O::B two_bit_codes(const uint8_t* q, int64_t stride, int part) {
+    return O::field_b(O::load_rows(q + part / 4 * 256 + 32 * Chunk, stride), part % 4 * 2, 3);
+}
+
+// The nibbles of Q4_K and Q5_K.
+template <class O, int Chunk>
+typename O::B paired_nibble_codes(const uint8_t* q, int64_t stride, int part) {
+    return O::field_b(O::load_rows(q + part / 2 * 256 + 32 * Chunk, stride), part % 2 * 4, 15);
+}
+
+template <class O>
+struct PackedQ2_K {
+    static constexpr int kParts = 8, kBytes = 8 * 84;
+    static constexpr Coding kCoding{.most = 3, .shifts = true, .halves = 2};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        const typename O::F d = O::load_halves(p + 640, stride);
+        const typename O::F m = O::sub(O::zero(), O::load_halves(p + 656, stride));
+        Scales<O, kCoding> out;
+        for (int half = 0; half < 2; ++half) {
+            const typename O::I both = O::load_u8_rows(p + 8 * (2 * part + half), stride);
+            out.scale[half] = O::mul(d, O::to_f(field<O>(both, 0, 15)));
+            out.shift[half] = O::mul(m, O::to_f(field<O>(both, 4, 15)));
+        }
+        return out;
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
+        return two_bit_codes<O, Chunk>(p + 128, stride, part);
+    }
+};
+
+template <class O>
+struct PackedQ3_K {
+    static constexpr int kParts = 8, kBytes = 8 * 110;
+    static constexpr Coding kCoding{.most = 7, .offset = 4, .halves = 2};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        const typename O::F d = O::load_halves(p + 864, stride);
+        const auto byte = [&](int i) { return O::load_u8_rows(p + 768 + 8 * i, stride); };
+        Scales<O, kCoding> out;
+        for (int half = 0; half < 2; ++half) {  // as dtype::scale_at
+            const int i = 2 * part + half;
+            const typename O::I low = field<O>(byte(i % 8), i / 8 * 4, 15);
+            const typename O::I high = field<O>(byte(8 + i % 4), i / 4 * 2, 3);
+            const typename O::I scale = O::or_i(low, O::template shift_left<4>(high));
+            out.scale[half] = O::mul(d, O::to_f(O::sub_i(scale, O::set_i(32))));
+        }
+        return out;
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
+        return O::or_b(two_bit_codes<O, Chunk>(p + 256, stride, part),
+                       one_bit_b<O, Chunk, 2>(O::load_rows(p + 32 * part, stride)));
+    }
+};
+
+// Of Q4_K and Q5_K, whose headers are the same; as dtype::scale_min_at.
+template <class O, Coding kCoding>
+Scales<O, kCoding> scales_and_mins(const uint8_t* p, int64_t stride, int part) {
+    const typename O::F d = O::load_halves(p, stride);
+    const typename O::F m = O::sub(O::zero(), O::load_halves(p + 16, stride));
+    const auto byte = [&](int i) { return O::load_u8_rows(p + 32 + 8 * i, stride); };
+    const int j = part % 4;
+    typename O::I scale = byte(j), min = byte(j + 4);
+    if (part < 4) {
+        scale = field<O>(scale, 0, 63);
+        min = field<O>(min, 0, 63);
+    } else {
+        const typename O::I low = byte(j + 8);
+        scale = O::or_i(field<O>(low, 0, 15), field<O>(scale, 2, 48));
+        min = O::or_i(field<O>(low, 4, 15), field<O>(min, 2, 48));
+    }
+    return {{O::mul(d, O::to_f(scale))}, {O::mul(m, O::to_f(min))}};
+}
+
+template <class O>
+struct PackedQ4_K {
+    static constexpr int kParts = 8, kBytes = 8 * 144;
+    static constexpr Coding kCoding{.most = 15, .shifts = true};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        return scales_and_mins<O, kCoding>(p, stride, part);
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
+        return paired_nibble_codes<O, Chunk>(p + 128, stride, part);
+    }
+};
+
+template <class O>
+struct PackedQ5_K {
+    static constexpr int kParts = 8, kBytes = 8 * 176;
+    static constexpr Coding kCoding{.most = 31, .shifts = true};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        return scales_and_mins<O, kCoding>(p, stride, part);
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
+        return O::or_b(paired_nibble_codes<O, Chunk>(p + 384, stride, part),
+                       one_bit_b<O, Chunk, 4>(O::load_rows(p + 128 + 32 * part, stride)));
+    }
+};
+
+template <class O>
+struct PackedQ6_K {
+    static constexpr int kParts = 8, kBytes = 8 * 210;
+    static constexpr Coding kCoding{.most = 63, .offset = 32, .halves = 2};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        const typename O::F d = O::load_halves(p + 1664, stride);
+        Scales<O, kCoding> out;
+        for (int half = 0; half < 2; ++half)
+            out.scale[half] = O::mul(d, O::to_f(O::load_i8_rows(p + 1536 + 8 * (2 * part + half), stride)));
+        return out;
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
+        const uint8_t* bytes = p + part / 4 * 512 + part % 2 * 256 + 32 * Chunk;
+        const typename O::B low = O::field_b(O::load_rows(bytes, stride), part / 2 % 2 * 4, 15);
+        const typename O::B high = two_bit_codes<O, Chunk>(p + 1024, stride, part);
+        return O::or_b(low, O::template shift_left_b<4>(high));
+    }
+};
+
+template <class O>
+struct PackedIQ4_XS {
+    static constexpr int kParts = 8, kBytes = 8 * 136;
+    static constexpr Coding kCoding{.most = kSigned};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        const typename O::F d = O::load_halves(p, stride);
+        const typename O::I high = field<O>(O::load_u8_rows(p + 16 + part / 4 * 8, stride), part % 4 * 2, 3);
+        const typename O::I low = field<O>(O::load_u8_rows(p + 32 + part / 2 * 8, stride), part % 2 * 4, 15);
+        const typename O::I scale = O::or_i(low, O::template shift_left<4>(high));
+        return {{O::mul(d, O::to_f(O::sub_i(scale, O::set_i(32))))}, {}};
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
+        return O::lookup_b(dtype::kIq4Values, split_nibbles<O, Chunk>(p + 64 + 128 * part, stride));
+    }
+};
+
+// --- panels
+
+// Where sums of bytes cannot saturate, signed codes become unsigned ones with an offset.
+template <class O>
+constexpr Coding panel_coding(Coding coding) {
+    if (coding.most != kSigned || O::kSignedBias == 0) return coding;
+    return {.most = kBiased, .offset = O::kSignedBias, .shifts = coding.shifts, .halves = coding.halves};
+}
+
+// A block of 32 elements of all rows of a vector: chunks of codes, then scales, then shifts.
+template <class O, Coding kCodes>
+struct Panel {
+    static constexpr Coding kCoding = kCodes;
+    static constexpr int kRows = 8 * O::kGroups;
+    static constexpr int kCodeBytes = 32 * kRows;
+    static constexpr int kParts = 1;
+    static constexpr int kBytes = kCodeBytes + 4 * kRows * kCoding.halves * (kCoding.shifts ? 2 : 1);
+
+    static float* scale_at(uint8_t* p, int i) { return reinterpret_cast<float*>(p + kCodeBytes) + kRows * i; }
+    static const float* scale_at(const uint8_t* p, int i) {
+        return reinterpret_cast<const float*>(p + kCodeBytes) + kRows * i;
+    }
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t, int) {
+        Scales<O, kCoding> out;
+        for (int half = 0; half < kCoding.halves; ++half) {
+            out.scale[half] = O::load_rows_f(scale_at(p, half));
+            if constexpr (kCoding.shifts)
+                out.shift[half] = O::load_rows_f(scale_at(p, kCoding.halves + half));
+        }
+        return out;
+    }
+    template <int Chunk>
+    static typename O::B codes(const uint8_t* p, int64_t, int) {
+        return O::load_vector(p + Chunk * 4 * kRows);
+    }
+    static void store(uint8_t* p, const Scales<O, kCoding>& scales) {
+        for (int half = 0; half < kCoding.halves; ++half) {
+            O::store_rows(scale_at(p, half), scales.scale[half]);
+            if constexpr (kCoding.shifts)
+                O::store_rows(scale_at(p, kCoding.halves + half), scales.shift[half]);
+        }
+    }
+};
+
+// Fills the panel of a vector of rows from packed weights at `p`.
+template <class O, template <class> class Format>
+void fill_panel(const uint8_t* p, int64_t stride, int64_t k, uint8_t* panel) {
+    using From = Format<O>;
+    using To = Panel<O, panel_coding<O>(From::kCoding)>;
+    for (int64_t i = 0; i < k; i += 32 * From::kParts, p += From::kBytes) {
+        for (int part = 0; part < From::kParts && i + 32 * part < k; ++part, panel += To::kBytes) {
+            const auto scales = From::scales(p, stride, part);
+            Scales<O, To::kCoding> stored;
+            for (int half = 0; half < To::kCoding.halves; ++half) {
+                stored.scale[half] = scales.scale[half];
+                if constexpr (To::kCoding.shifts) stored.shift[half] = scales.shift[half];
+            }
+            To::store(panel, stored);
+            for_chunks([&]<int Chunk>() {
+                typename O::B codes = From::template codes<Chunk>(p, stride, part);
+                if constexpr (To::kCoding.most == kBiased) codes = O::biased(codes);
+                O::store_vector(panel + Chunk * 4 * To::kRows, codes);
+            });
+        }
+    }
+}
+
+// The most that any coding needs for k elements of the rows of `Vectors` vectors.
+template <class O>
+constexpr int64_t panel_bytes(int64_t k, int vectors) {
+    return k / 32 * vectors * Panel<O, Coding{.most = 3, .shifts = true, .halves = 2}>::kBytes;
+}
+
+}  // namespace
+}  // namespace plait::backends::cpu::simd
