@@ -12,11 +12,13 @@ namespace {
 
 using simd::MatmulArgs;
 
-// Small enough that a decode step of a small model has several items per worker, and that 32 weight rows and
-// 64 quantised activation rows share the second-level cache.
+// Small enough that a decode step of a small model has several items per worker. Many tokens share what is
+// unpacked of 32 weight rows; their activations pass by once for all of them, also from the last cache.
 constexpr int64_t kRowBlock = 32;
-constexpr int64_t kTokenBlock = 64;
+constexpr int64_t kTokenBlock = 128;
 static_assert(kRowBlock % simd::kPackedRows == 0);
+// Of an expert's rows, when its tokens have to be looked for first.
+constexpr int64_t kExpertRowBlock = 128;
 
 int64_t blocks(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
 
@@ -33,7 +35,7 @@ struct F32Rows {
     static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* /*workspace*/) {
         by_format(call.simd->matmul_f32, call.in(1).desc.type)(args);
     }
-    static constexpr int64_t (*workspace_bytes)(const ir::Op&, std::span<const ir::TensorDesc>) = nullptr;
+    static int64_t workspace_bytes(const ir::Op&, std::span<const ir::TensorDesc>) { return 0; }
 };
 
 struct Q8Rows : F32Rows {
@@ -115,38 +117,108 @@ void run_matmul(const KernelCall& call, int64_t item, std::byte* workspace) {
     Layout::multiply(call, args, workspace);
 }
 
-int64_t expert_items(const KernelCall& call) {
-    const int64_t used = call.in(2).desc.shape[1];
-    return call.operands.rows(call.in(2)) * used * blocks(matrix_rows(call.in(1).desc), kRowBlock);
-}
-
-// An item is a block of one chosen expert's output features for one token.
-template <class Layout>
-void run_experts(const KernelCall& call, int64_t item, std::byte* workspace) {
+// Products with the experts that a step's tokens chose.
+struct Experts {
+    const KernelCall& call;
     const ir::TensorDesc& weight = call.in(1).desc;
     const int64_t rows = matrix_rows(weight);
-    const int64_t row_blocks = blocks(rows, kRowBlock);
-    const int64_t row = item % row_blocks * kRowBlock;
-    const int64_t slot = item / row_blocks;  // token * used + which
     const int64_t used = call.in(2).desc.shape[1];
-    const int64_t input_row = call.in(0).desc.shape.rank() == 3 ? slot : slot / used;
-    const int64_t expert = ir::place_among(call.in(2).as<int32_t>()[slot],
-                                           call.as<ir::MatmulExperts>().first_expert, weight.shape[0]);
-    MatmulArgs args{
-        .weights = call.in(1).data + expert * Layout::matrix_bytes(weight) + row * weight.row_bytes(),
-        .row_bytes = weight.row_bytes(),
-        .out = call.out().as<float>() + slot * rows + row,
-        .out_stride = rows,
-        .rows = std::min(kRowBlock, rows - row),
-        .tokens = 1,
-        .k = weight.shape.last(),
-    };
+    const int64_t slots = call.operands.rows(call.in(2)) * used;  // token * used + which
+    const int64_t here = weight.shape[0];
+
+    // The expert's place among those here, or -1.
+    int64_t expert_of(int64_t slot) const {
+        return ir::place_among(call.in(2).as<int32_t>()[slot], call.as<ir::MatmulExperts>().first_expert,
+                               here);
+    }
+    // The row of the activation that a slot reads.
+    int64_t input_row(int64_t slot) const { return call.in(0).desc.shape.rank() == 3 ? slot : slot / used; }
+    float* output(int64_t slot, int64_t row) const { return call.out().as<float>() + slot * rows + row; }
+
+    template <class Layout>
+    MatmulArgs args(int64_t expert, int64_t row, int64_t most_rows) const {
+        MatmulArgs args{
+            .weights = call.in(1).data + expert * Layout::matrix_bytes(weight) + row * weight.row_bytes(),
+            .row_bytes = weight.row_bytes(),
+            .out_stride = rows,
+            .rows = std::min(most_rows, rows - row),
+            .k = weight.shape.last(),
+        };
+        return args;
+    }
+};
+
+// A single token's experts are read row block by row block; of several tokens, those of an expert are put
+// together, and what belongs to no expert here comes last.
+bool by_slot(const Experts& experts) { return experts.slots == experts.used; }
+
+int64_t expert_items(const KernelCall& call) {
+    const Experts experts{call};
+    if (by_slot(experts)) return experts.slots * blocks(experts.rows, kRowBlock);
+    return (experts.here + 1) * blocks(experts.rows, kExpertRowBlock);
+}
+
+template <class Layout>
+void run_slot(const Experts& experts, int64_t item, std::byte* workspace) {
+    const int64_t row_blocks = blocks(experts.rows, kRowBlock);
+    const int64_t row = item % row_blocks * kRowBlock;
+    const int64_t slot = item / row_blocks;
+    const int64_t expert = experts.expert_of(slot);
     if (expert < 0) {
-        std::fill_n(args.out, args.rows, 0.0f);
+        std::fill_n(experts.output(slot, row), std::min(kRowBlock, experts.rows - row), 0.0f);
         return;
     }
-    Layout::set_activations(call, input_row, args);
-    Layout::multiply(call, args, workspace);
+    MatmulArgs args = experts.args<Layout>(expert, row, kRowBlock);
+    args.out = experts.output(slot, row);
+    args.tokens = 1;
+    Layout::set_activations(experts.call, experts.input_row(slot), args);
+    Layout::multiply(experts.call, args, workspace);
+}
+
+// Bytes of the list of places, in front of the layout's own workspace.
+int64_t places_bytes(int64_t slots) { return (2 * slots * int64_t{sizeof(int32_t)} + 63) / 64 * 64; }
+
+template <class Layout>
+void run_expert(const Experts& experts, int64_t item, std::byte* workspace) {
+    const int64_t row_blocks = blocks(experts.rows, kExpertRowBlock);
+    const int64_t row = item % row_blocks * kExpertRowBlock;
+    const int64_t expert = item / row_blocks;
+    const bool nobodys = expert == experts.here;
+    const int64_t rows = std::min(kExpertRowBlock, experts.rows - row);
+    auto* read_at = reinterpret_cast<int32_t*>(workspace);
+    int32_t* write_at = read_at + experts.slots;
+    int64_t count = 0;
+    for (int64_t slot = 0; slot < experts.slots; ++slot) {
+        if (experts.expert_of(slot) != (nobodys ? -1 : expert)) continue;
+        if (nobodys) {
+            std::fill_n(experts.output(slot, row), rows, 0.0f);
+            continue;
+        }
+        read_at[count] = static_cast<int32_t>(experts.input_row(slot));
+        write_at[count++] = static_cast<int32_t>(slot);
+    }
+    if (count == 0) return;
+    MatmulArgs args = experts.args<Layout>(expert, row, kExpertRowBlock);
+    args.out = experts.output(0, row);
+    args.tokens = count;
+    args.read_at = read_at;
+    args.write_at = write_at;
+    Layout::set_activations(experts.call, 0, args);
+    Layout::multiply(experts.call, args, workspace + places_bytes(experts.slots));
+}
+
+template <class Layout>
+void run_experts(const KernelCall& call, int64_t item, std::byte* workspace) {
+    const Experts experts{call};
+    if (by_slot(experts))
+        run_slot<Layout>(experts, item, workspace);
+    else
+        run_expert<Layout>(experts, item, workspace);
+}
+
+template <class Layout>
+int64_t experts_workspace(const ir::Op& op, std::span<const ir::TensorDesc> inputs) {
+    return places_bytes(inputs[2].shape.elements()) + Layout::workspace_bytes(op, inputs);
 }
 
 int64_t quantise_items(const KernelCall& call) {
@@ -169,7 +241,7 @@ void add_pair(device::FormatSet formats, const char* layout, int64_t multiple, A
     list.push_back({row(ir::op_id_of<ir::Matmul>()), activation, matmul_items, run_matmul<Layout>,
                     Layout::workspace_bytes});
     list.push_back({row(ir::op_id_of<ir::MatmulExperts>()), activation, expert_items, run_experts<Layout>,
-                    Layout::workspace_bytes});
+                    experts_workspace<Layout>});
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ struct MatmulArgs {
     int64_t rows;
     int64_t tokens;
     int64_t k;
+    // Where token t is read from and written to, as its place among the tokens; nullptr: at t.
+    const int32_t* read_at;
+    const int32_t* write_at;
     void* workspace;  // matmul_q8_x8: panel_bytes(k), 64-byte aligned, of the caller alone; or nullptr
 };
 using MatmulFn = void (*)(const MatmulArgs&);

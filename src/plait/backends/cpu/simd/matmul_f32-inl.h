@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/backends/cpu/simd/matmul_args-inl.h"
 #include "plait/backends/cpu/simd/partial-inl.h"
 #include "plait/backends/cpu/simd/weights-inl.h"
 
@@ -22,8 +22,7 @@ struct MatmulF32Tile {
             row[r] = static_cast<const uint8_t*>(a.weights) + (first_row + r) * a.row_bytes;
 #pragma GCC unroll 8
         for (int t = 0; t < Tokens; ++t)
-            x[t] = reinterpret_cast<const float*>(static_cast<const uint8_t*>(a.activations) +
-                                                  (first_token + t) * a.activation_bytes);
+            x[t] = reinterpret_cast<const float*>(activation_at(a, first_token + t));
 #pragma GCC unroll 8
         for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
@@ -89,8 +88,7 @@ struct MatmulF32Tile {
 #pragma GCC unroll 8
         for (int t = 0; t < Tokens; ++t)
 #pragma GCC unroll 8
-            for (int r = 0; r < Rows; ++r)
-                a.out[(first_token + t) * a.out_stride + first_row + r] = O::hsum(sum[r][t]);
+            for (int r = 0; r < Rows; ++r) output_at(a, first_token + t)[first_row + r] = O::hsum(sum[r][t]);
     }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "plait/backends/cpu/simd/dots_k-inl.h"
-#include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/backends/cpu/simd/matmul_args-inl.h"
 #include "plait/backends/cpu/simd/partial-inl.h"
 
 // Block weights in GGUF's row layout with ActBlock activations: integer dot products of 32 elements, one
@@ -10,19 +10,18 @@ namespace plait::backends::cpu::simd {
 namespace {
 
 inline const ActBlock* activation_row(const MatmulArgs& a, int64_t token) {
-    const auto* bytes = static_cast<const uint8_t*>(a.activations) + token * a.activation_bytes;
-    return reinterpret_cast<const ActBlock*>(bytes);
+    return reinterpret_cast<const ActBlock*>(activation_at(a, token));
 }
 
 inline const ActBlock* residual_row(const MatmulArgs& a, int64_t token) {
-    return a.residuals + token * (a.k / 32);
+    return a.residuals + read_place(a, token) * (a.k / 32);
 }
 
 // Calls f(block) for the refined blocks of a token, in order.
 template <class F>
 void for_refined(const MatmulArgs& a, int64_t token, F f) {
     const int64_t blocks = a.k / 32;
-    const uint8_t* refined = a.refined + token * blocks;
+    const uint8_t* refined = a.refined + read_place(a, token) * blocks;
     for (int64_t first = 0; first < blocks; first += 8) {
         uint64_t marks = 0;  // a byte each
         __builtin_memcpy(&marks, refined + first,
@@ -64,8 +63,7 @@ void matmul_q8_tile(const MatmulArgs& a, int64_t first_row, int64_t first_token)
 #pragma GCC unroll 8
     for (int t = 0; t < Tokens; ++t)
 #pragma GCC unroll 8
-        for (int r = 0; r < Rows; ++r)
-            a.out[(first_token + t) * a.out_stride + first_row + r] = O::hsum(sum[r][t]);
+        for (int r = 0; r < Rows; ++r) output_at(a, first_token + t)[first_row + r] = O::hsum(sum[r][t]);
 }
 
 template <class O, class Dot, int Rows>

@@ -13,7 +13,7 @@ namespace {
 template <class O>
 void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F total) {
     constexpr int kRows = 8 * O::kGroups;
-    float* out = a.out + token * a.out_stride + row;
+    float* out = output_at(a, token) + row;
     if (row + kRows <= a.rows) {
         O::store_rows(out, total);
         return;

@@ -22,7 +22,7 @@ struct ScalarOps {
     static constexpr int kPackedTokens = 1;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 1;
-    static constexpr int kPanelFrom = 8;
+    static constexpr int kPanelFrom = 4;
     using Wide = ScalarOps;
     struct F {
         float lane[8];
@@ -136,6 +136,9 @@ struct ScalarOps {
     }
     static I or_i(I a, I b) {
         return ints([&](int i) { return a.lane[i] | b.lane[i]; });
+    }
+    static I xor_i(I a, I b) {
+        return ints([&](int i) { return a.lane[i] ^ b.lane[i]; });
     }
     static I max_i(I a, I b) {
         return ints([&](int i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });

@@ -17,7 +17,7 @@ struct Sse4Ops {
     static constexpr int kPackedTokens = 1;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 2;
-    static constexpr int kPanelFrom = 8;
+    static constexpr int kPanelFrom = 4;
     using Wide = Sse4Ops;
     struct F {
         __m128 low, high;
@@ -79,6 +79,7 @@ struct Sse4Ops {
     static I sub_i(I a, I b) { return {_mm_sub_epi32(a.low, b.low), _mm_sub_epi32(a.high, b.high)}; }
     static I and_i(I a, I b) { return {_mm_and_si128(a.low, b.low), _mm_and_si128(a.high, b.high)}; }
     static I or_i(I a, I b) { return {_mm_or_si128(a.low, b.low), _mm_or_si128(a.high, b.high)}; }
+    static I xor_i(I a, I b) { return {_mm_xor_si128(a.low, b.low), _mm_xor_si128(a.high, b.high)}; }
     static I max_i(I a, I b) { return {_mm_max_epi32(a.low, b.low), _mm_max_epi32(a.high, b.high)}; }
     template <int N>
     static I shift_left(I a) {

@@ -36,10 +36,10 @@ struct X86Ops {
     static constexpr int kTileRows =
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
     static constexpr int kTileTokens = 4;    //
-    static constexpr int kPackedTokens = 4;  // tokens for one vector of packed rows
+    static constexpr int kPackedTokens = 2;  // tokens for one vector of packed rows
     static constexpr int kPanelVectors = 1;  // vectors of rows x tokens of a tile in a panel
     static constexpr int kPanelTokens = 4;
-    static constexpr int kPanelFrom = 8;  // tokens that are worth a panel
+    static constexpr int kPanelFrom = 4;  // tokens that are worth a panel
     using F = __m256;
     using I = __m256i;
     using B = __m256i;
@@ -89,6 +89,7 @@ struct X86Ops {
     static I sub_i(I a, I b) { return _mm256_sub_epi32(a, b); }
     static I and_i(I a, I b) { return _mm256_and_si256(a, b); }
     static I or_i(I a, I b) { return _mm256_or_si256(a, b); }
+    static I xor_i(I a, I b) { return _mm256_xor_si256(a, b); }
     static I max_i(I a, I b) { return _mm256_max_epi32(a, b); }
     template <int N>
     static I shift_left(I a) {

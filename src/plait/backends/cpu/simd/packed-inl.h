@@ -9,8 +9,8 @@
 // The packed layout of each format (pack_x8.h), and panels, in which every code has been given a byte of its
 // own and every scale is a float.
 //
-// A source has blocks of kParts times 32 elements, kBytes of one group of 8 rows, and gives, for part `part` of
-// the block at `p` (with kGroups > 1, the next group's block lies `stride` bytes behind it),
+// A source has blocks of kParts times 32 elements, kBytes of one group of 8 rows, and gives, for part `part`
+// of the block at `p` (with kGroups > 1, the next group's block lies `stride` bytes behind it),
 //   Scales<O, coding> scales(p, stride, part)   what the codes are worth
 //   B codes<Chunk>(p, stride, part)             elements 4 * Chunk .. + 3 of each row, a byte each
 namespace plait::backends::cpu::simd {
@@ -18,7 +18,7 @@ namespace {
 
 // What codes stand for: value = (code - offset) * scale, and + shift where there are shifts.
 struct Coding {
-    int most;        // codes are 0 .. most; kSigned: signed bytes
+    int most;  // codes are 0 .. most; kSigned: signed bytes
     int offset = 0;
     bool shifts = false;
     int halves = 1;  // scales (and shifts) of 32 elements: 1, or 2 of 16 elements each

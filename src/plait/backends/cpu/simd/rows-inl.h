@@ -60,9 +60,9 @@ void smaller_row(const float* a, const float* b, float* out, int64_t n) {
 template <class O>
 void larger_row(const float* a, const float* b, float* out, int64_t n) {
     using F = typename O::F;
-    const F minus = O::set(-1.0f);
-    map2<O>(a, b, out, n,
-            [&](F u, F v) { return O::mul(smaller<O>(O::mul(u, minus), O::mul(v, minus)), minus); });
+    // By its bit: a product with -1 may or may not change a NaN's sign.
+    const auto minus = [](F v) { return O::from_bits(O::xor_i(O::bits(v), O::set_i(INT32_MIN))); };
+    map2<O>(a, b, out, n, [&](F u, F v) { return minus(smaller<O>(minus(u), minus(v))); });
 }
 
 template <class O>
