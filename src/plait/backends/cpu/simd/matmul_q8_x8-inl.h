@@ -92,8 +92,8 @@ template <class O, class Source, int Tokens>
     return O::fma(units, O::set(x.d), total);
 }
 
-// A tile: `Vectors` vectors of rows, of which each begins `vector_bytes` behind the one before, times
-// `Tokens` tokens.
+// A tile: `Vectors` vectors of rows, of which each begins `vector_bytes` behind the one before, times `Tokens`
+// tokens.
 template <class O, class Source, int Vectors, int Tokens>
 struct PackedTile {
     const uint8_t* weights;
@@ -118,38 +118,27 @@ struct PackedTile {
                         constexpr int kPart = Source::kBytes / Source::kParts;
                         prefetch<kPart>(at + part * kPart + ahead);
                     }
-                    add<Tokens>(at, part, x, block, v, 0);
+                    typename O::I sum[Source::kCoding.halves][Tokens];
+                    multiply<O, Source, Tokens>(sum, at, stride, part, x, block);
+                    const auto scales = Source::scales(at, stride, part);
+#pragma GCC unroll 16
+                    for (int t = 0; t < Tokens; ++t)
+                        total[v][t] = add_part<O, Source, Tokens>(total[v][t], scales, sum, t, x[t][block]);
                 }
             }
         }
     }
-
-    // Products of one part, added to the totals of `N` tokens from `first` on.
-    template <int N>
-    [[gnu::always_inline]] void add(const uint8_t* at, int part, const ActBlock* const (&x)[N], int64_t block,
-                                    int v, int first) {
-        typename O::I sum[Source::kCoding.halves][N];
-        multiply<O, Source, N>(sum, at, stride, part, x, block);
-        const auto scales = Source::scales(at, stride, part);
-#pragma GCC unroll 16
-        for (int t = 0; t < N; ++t)
-            total[v][first + t] = add_part<O, Source, N>(total[v][first + t], scales, sum, t, x[t][block]);
-    }
-
-    void refine(const MatmulArgs& a, int64_t first_token) {
-#pragma GCC unroll 16
-        for (int t = 0; t < Tokens; ++t) {
-            const ActBlock* const residuals[1] = {residual_row(a, first_token + t)};
-            for_refined(a, first_token + t, [&](int64_t block) {
-                const uint8_t* p = weights + block / Source::kParts * Source::kBytes;
-#pragma GCC unroll 8
-                for (int v = 0; v < Vectors; ++v)
-                    add<1>(p + v * vector_bytes, static_cast<int>(block % Source::kParts), residuals, block,
-                           v, t);
-            });
-        }
-    }
 };
+
+// What a refined block's residual adds. Seldom, so that it stands once for all tiles.
+template <class O, class Source>
+[[gnu::noinline]] typename O::F add_residual(typename O::F total, const uint8_t* at, int64_t stride, int part,
+                                             const ActBlock& residual) {
+    const ActBlock* const x[1] = {&residual};
+    typename O::I sum[Source::kCoding.halves][1];
+    multiply<O, Source, 1>(sum, at, stride, part, x, 0);
+    return add_part<O, Source, 1>(total, Source::scales(at, stride, part), sum, 0, residual);
+}
 
 // From row 8 * `group` on.
 template <class O, class Source, int Vectors, int Tokens>
@@ -158,15 +147,28 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_byt
     const ActBlock* x[Tokens];
 #pragma GCC unroll 16
     for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
-    PackedTile<O, Source, Vectors, Tokens> tile{
-        weights, vector_bytes, 8 * a.row_bytes, prefetch_distance(Vectors * vector_bytes), {}};
+    const int64_t stride = 8 * a.row_bytes;
+    PackedTile<O, Source, Vectors, Tokens> tile{weights, vector_bytes, stride,
+                                                prefetch_distance(Vectors * vector_bytes), {}};
     tile.run(x, a.k);
-    tile.refine(a, first_token);
+    // A copy, in memory: what is looked up by a variable could not stay in registers.
+    typename O::F total[Vectors][Tokens];
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v)
 #pragma GCC unroll 16
-        for (int t = 0; t < Tokens; ++t)
-            store_group<O>(a, first_token + t, 8 * (group + v * O::kGroups), tile.total[v][t]);
+        for (int t = 0; t < Tokens; ++t) total[v][t] = tile.total[v][t];
+    for (int64_t t = 0; t < Tokens; ++t) {
+        const ActBlock* residuals = residual_row(a, first_token + t);
+        for_refined(a, first_token + t, [&](int64_t block) {
+            const uint8_t* p = weights + block / Source::kParts * Source::kBytes;
+            for (int64_t v = 0; v < Vectors; ++v)
+                total[v][t] =
+                    add_residual<O, Source>(total[v][t], p + v * vector_bytes, stride,
+                                            static_cast<int>(block % Source::kParts), residuals[block]);
+        });
+        for (int64_t v = 0; v < Vectors; ++v)
+            store_group<O>(a, first_token + t, 8 * (group + v * O::kGroups), total[v][t]);
+    }
 }
 
 inline const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
