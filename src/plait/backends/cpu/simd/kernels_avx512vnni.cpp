@@ -10,10 +10,8 @@ namespace {
 // bits.
 struct ZmmOps {
     static constexpr int kGroups = 2;
-    static constexpr int kPackedTokens = 2;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 8;
-    static constexpr int kPanelFrom = 4;
     using F = __m512;
     using I = __m512i;
     using B = __m512i;

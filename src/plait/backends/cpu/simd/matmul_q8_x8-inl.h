@@ -41,9 +41,9 @@ void prefetch(const uint8_t* p) {
 }
 
 // Products of 32 weights of every row with the same of every token, added up by scale.
-template <class O, class Source, int Tokens>
+template <class O, class Source, int Sub, int Tokens>
 [[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
-                                            const uint8_t* p, int64_t stride, int part,
+                                            const uint8_t* p, int64_t stride, int first,
                                             const ActBlock* const (&x)[Tokens], int64_t block) {
     constexpr Coding kCoding = Source::kCoding;
     constexpr int kChunks = 8 / kCoding.halves;
@@ -54,7 +54,7 @@ template <class O, class Source, int Tokens>
     typename O::Sum running[Tokens];
     for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
         constexpr int kHalf = Chunk / kChunks;
-        const typename O::B w = Source::template codes<Chunk>(p, stride, part);
+        const typename O::B w = Source::template codes<Chunk, Sub>(p, stride, first);
 #pragma GCC unroll 16
         for (int t = 0; t < Tokens; ++t) {
             typename O::I& total = sum[kHalf][t];
@@ -110,22 +110,25 @@ struct PackedTile {
         const uint8_t* p = weights;
         int64_t block = 0;
         for (int64_t i = 0; i < k; i += 32 * Source::kParts, p += Source::kBytes) {
-            for (int part = 0; part < Source::kParts && i + 32 * part < k; ++part, ++block) {
+            for_parts<Source>(i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
+                const int part = first + Sub;
 #pragma GCC unroll 8
                 for (int v = 0; v < Vectors; ++v) {
                     const uint8_t* at = p + v * vector_bytes;
                     if constexpr (Tokens == 1) {
                         constexpr int kPart = Source::kBytes / Source::kParts;
-                        prefetch<kPart>(at + part * kPart + ahead);
+                        for (int group = 0; group < O::kGroups; ++group)
+                            prefetch<kPart>(at + group * stride + part * kPart + ahead);
                     }
                     typename O::I sum[Source::kCoding.halves][Tokens];
-                    multiply<O, Source, Tokens>(sum, at, stride, part, x, block);
+                    multiply<O, Source, Sub, Tokens>(sum, at, stride, first, x, block);
                     const auto scales = Source::scales(at, stride, part);
 #pragma GCC unroll 16
                     for (int t = 0; t < Tokens; ++t)
                         total[v][t] = add_part<O, Source, Tokens>(total[v][t], scales, sum, t, x[t][block]);
                 }
-            }
+                ++block;
+            });
         }
     }
 };
@@ -136,7 +139,15 @@ template <class O, class Source>
                                              const ActBlock& residual) {
     const ActBlock* const x[1] = {&residual};
     typename O::I sum[Source::kCoding.halves][1];
-    multiply<O, Source, 1>(sum, at, stride, part, x, 0);
+    for (auto& half : sum) half[0] = O::set_i(0);
+    const auto run = [&]<int Sub>() {
+        if constexpr (Sub < Source::kTogether)
+            if (part % Source::kTogether == Sub) multiply<O, Source, Sub, 1>(sum, at, stride, part - Sub, x, 0);
+    };
+    run.template operator()<0>();
+    run.template operator()<1>();
+    run.template operator()<2>();
+    run.template operator()<3>();
     return add_part<O, Source, 1>(total, Source::scales(at, stride, part), sum, 0, residual);
 }
 
@@ -175,16 +186,15 @@ inline const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
     return static_cast<const uint8_t*>(a.weights) + group * 8 * a.row_bytes;
 }
 
-// `Vectors` vectors of packed rows from `group` on, for all tokens.
+// `Vectors` vectors of packed rows from `group` on, token by token.
 template <class O, template <class> class Format, int Vectors>
 void matmul_packed(const MatmulArgs& a, int64_t group) {
-    for_tiles<O::kPackedTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
-        matmul_tile<O, Format<O>, Vectors, Tokens>(a, group_at(a, group), O::kGroups * 8 * a.row_bytes, group,
-                                                   token);
-    });
+    for (int64_t token = 0; token < a.tokens; ++token)
+        matmul_tile<O, Format<O>, Vectors, 1>(a, group_at(a, group), O::kGroups * 8 * a.row_bytes, group,
+                                              token);
 }
 
-// The same through a panel, which pays when enough tokens share it.
+// The same for several tokens, which share the work of unpacking in a panel.
 template <class O, template <class> class Format, int Vectors>
 void matmul_panel(const MatmulArgs& a, int64_t group) {
     using Source = Panel<O, panel_coding<O>(Format<O>::kCoding)>;
@@ -198,31 +208,30 @@ void matmul_panel(const MatmulArgs& a, int64_t group) {
     });
 }
 
-template <class O, template <class> class Format, int Vectors>
-void matmul_vectors(const MatmulArgs& a, int64_t group) {
-    if (a.workspace != nullptr && a.tokens >= O::kPanelFrom)
-        matmul_panel<O, Format, Vectors>(a, group);
-    else
-        matmul_packed<O, Format, Vectors>(a, group);
+// From `group` on, as long as whole tiles of `Vectors` vectors are left.
+template <class O, int Vectors, class F>
+int64_t for_vectors(int64_t group, int64_t groups, const F& f) {
+    constexpr int kStep = O::kGroups * Vectors;
+    for (; group + kStep <= groups; group += kStep) f(group);
+    return group;
 }
 
 // Decoding one token walks several groups together, so that the memory sees as many streams (Q4_0 from DRAM
-// on a 2-core Zen 3: 1.13 times the speed of one group at a time). Several tokens use the widest vectors
-// there are.
+// on a 2-core Zen 3: 1.13 times the speed of one group at a time).
 template <class O, template <class> class Format>
 void matmul_q8_x8(const MatmulArgs& a) {
     using Wide = typename O::Wide;
     const int64_t groups = (a.rows + 7) / 8;
-    int64_t group = 0;
-    if (a.tokens == 1) {
-        for (; group + O::kStreams <= groups; group += O::kStreams)
-            matmul_tile<O, Format<O>, O::kStreams, 1>(a, group_at(a, group), 8 * a.row_bytes, group, 0);
-    } else if constexpr (Wide::kGroups * Wide::kPanelVectors > 1) {
-        constexpr int kStep = Wide::kGroups * Wide::kPanelVectors;
-        for (; group + kStep <= groups; group += kStep)
-            matmul_vectors<Wide, Format, Wide::kPanelVectors>(a, group);
+    if (a.tokens == 1 || a.workspace == nullptr) {
+        constexpr int kVectors = O::kStreams / Wide::kGroups > 1 ? O::kStreams / Wide::kGroups : 1;
+        const int64_t rest = for_vectors<Wide, kVectors>(
+            0, groups, [&](int64_t group) { matmul_packed<Wide, Format, kVectors>(a, group); });
+        for_vectors<O, 1>(rest, groups, [&](int64_t group) { matmul_packed<O, Format, 1>(a, group); });
+    } else {
+        const int64_t rest = for_vectors<Wide, Wide::kPanelVectors>(
+            0, groups, [&](int64_t group) { matmul_panel<Wide, Format, Wide::kPanelVectors>(a, group); });
+        for_vectors<O, 1>(rest, groups, [&](int64_t group) { matmul_panel<O, Format, 1>(a, group); });
     }
-    for (; group < groups; ++group) matmul_vectors<O, Format, 1>(a, group);
 }
 
 }  // namespace

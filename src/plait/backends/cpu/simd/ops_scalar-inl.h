@@ -19,10 +19,8 @@ struct ScalarOps {
     static constexpr int kStreams = 1;
     static constexpr int kTileRows = 1;
     static constexpr int kTileTokens = 1;
-    static constexpr int kPackedTokens = 1;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 1;
-    static constexpr int kPanelFrom = 4;
     using Wide = ScalarOps;
     struct F {
         float lane[8];

@@ -14,10 +14,8 @@ struct Sse4Ops {
     static constexpr int kStreams = 1;
     static constexpr int kTileRows = 1;
     static constexpr int kTileTokens = 1;
-    static constexpr int kPackedTokens = 1;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 2;
-    static constexpr int kPanelFrom = 4;
     using Wide = Sse4Ops;
     struct F {
         __m128 low, high;

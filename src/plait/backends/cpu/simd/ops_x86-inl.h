@@ -36,10 +36,8 @@ struct X86Ops {
     static constexpr int kTileRows =
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
     static constexpr int kTileTokens = 4;    //
-    static constexpr int kPackedTokens = 2;  // tokens for one vector of packed rows
     static constexpr int kPanelVectors = 1;  // vectors of rows x tokens of a tile in a panel
     static constexpr int kPanelTokens = 4;
-    static constexpr int kPanelFrom = 4;  // tokens that are worth a panel
     using F = __m256;
     using I = __m256i;
     using B = __m256i;

@@ -45,16 +45,30 @@ template <class F>
     f.template operator()<7>();
 }
 
-// Bit `From` of every byte, moved to bit `To`, and nothing else.
-template <class O, int From, int To>
-typename O::B one_bit_b(typename O::B v) {
-    const typename O::B moved = [&] {
-        if constexpr (From < To)
-            return O::template shift_left_b<To - From>(v);
-        else
-            return O::template shift_right_b<From - To>(v);
-    }();
-    return O::and_b(moved, O::set_b(1 << To));
+// Calls f.operator()<Sub>(first) for the parts of the source's block at element i that lie below k.
+template <class Source, class F>
+[[gnu::always_inline]] inline void for_parts(int64_t i, int64_t k, const F& f) {
+    for (int first = 0; first < Source::kParts && i + 32 * first < k; first += Source::kTogether) {
+        const auto part = [&]<int Sub>() {
+            if constexpr (Sub < Source::kTogether) {
+                if (i + 32 * (first + Sub) < k) f.template operator()<Sub>(first);
+            }
+        };
+        part.template operator()<0>();
+        part.template operator()<1>();
+        part.template operator()<2>();
+        part.template operator()<3>();
+    }
+}
+
+// Bits From .. of every byte, as many as `Mask` has, moved to bit To.
+template <class O, int From, int To, int Mask>
+typename O::B bits_b(typename O::B v) {
+    if constexpr (From < To)
+        v = O::template shift_left_b<To - From>(v);
+    else if constexpr (From > To)
+        v = O::template shift_right_b<From - To>(v);
+    return O::and_b(v, O::set_b(Mask << To));
 }
 
 // 32 codes in 16 bytes: low nibbles are elements 0 to 15, high ones 16 to 31.
@@ -66,12 +80,12 @@ typename O::B split_nibbles(const uint8_t* q, int64_t stride) {
 
 template <class O>
 struct PackedQ8_0 {
-    static constexpr int kParts = 1, kBytes = 272;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 272;
     static constexpr Coding kCoding{.most = kSigned};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{O::load_halves(p, stride)}, {}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return O::load_rows(p + 16 + 32 * Chunk, stride);
     }
@@ -79,12 +93,12 @@ struct PackedQ8_0 {
 
 template <class O>
 struct PackedQ4_0 {
-    static constexpr int kParts = 1, kBytes = 144;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 144;
     static constexpr Coding kCoding{.most = 15, .offset = 8};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{O::load_halves(p, stride)}, {}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return split_nibbles<O, Chunk>(p + 16, stride);
     }
@@ -92,12 +106,12 @@ struct PackedQ4_0 {
 
 template <class O>
 struct PackedQ4_1 {
-    static constexpr int kParts = 1, kBytes = 160;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 160;
     static constexpr Coding kCoding{.most = 15, .shifts = true};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{O::load_halves(p, stride)}, {O::load_halves(p + 16, stride)}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return split_nibbles<O, Chunk>(p + 32, stride);
     }
@@ -107,17 +121,17 @@ struct PackedQ4_1 {
 template <class O, int Chunk>
 typename O::B five_bit_codes(const uint8_t* high, int64_t stride) {
     return O::or_b(split_nibbles<O, Chunk>(high + 32, stride),
-                   one_bit_b<O, Chunk, 4>(O::load_rows(high, stride)));
+                   bits_b<O, Chunk, 4, 1>(O::load_rows(high, stride)));
 }
 
 template <class O>
 struct PackedQ5_0 {
-    static constexpr int kParts = 1, kBytes = 176;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 176;
     static constexpr Coding kCoding{.most = 31, .offset = 16};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{O::load_halves(p, stride)}, {}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return five_bit_codes<O, Chunk>(p + 16, stride);
     }
@@ -125,12 +139,12 @@ struct PackedQ5_0 {
 
 template <class O>
 struct PackedQ5_1 {
-    static constexpr int kParts = 1, kBytes = 192;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 192;
     static constexpr Coding kCoding{.most = 31, .shifts = true};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{O::load_halves(p, stride)}, {O::load_halves(p + 16, stride)}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return five_bit_codes<O, Chunk>(p + 32, stride);
     }
@@ -138,12 +152,12 @@ struct PackedQ5_1 {
 
 template <class O>
 struct PackedIQ4_NL {
-    static constexpr int kParts = 1, kBytes = 144;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 144;
     static constexpr Coding kCoding{.most = kSigned};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{O::load_halves(p, stride)}, {}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return O::lookup_b(dtype::kIq4Values, split_nibbles<O, Chunk>(p + 16, stride));
     }
@@ -159,12 +173,12 @@ typename O::F halves_of_e8m0(typename O::I e) {
 
 template <class O>
 struct PackedMXFP4 {
-    static constexpr int kParts = 1, kBytes = 136;
+    static constexpr int kParts = 1, kTogether = 1, kBytes = 136;
     static constexpr Coding kCoding{.most = kSigned};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
         return {{halves_of_e8m0<O>(O::load_u8_rows(p, stride))}, {}};
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t stride, int) {
         return O::lookup_b(dtype::kE2m1Values, split_nibbles<O, Chunk>(p + 8, stride));
     }
@@ -178,21 +192,21 @@ typename O::I field(typename O::I v, int shift, int mask) {
     return O::and_i(O::shift_right_by(v, shift), O::set_i(mask));
 }
 
-// The two-bit codes of Q2_K, Q3_K and Q6_K.
-template <class O, int Chunk>
-typename O::B two_bit_codes(const uint8_t* q, int64_t stride, int part) {
-    return O::field_b(O::load_rows(q + part / 4 * 256 + 32 * Chunk, stride), part % 4 * 2, 3);
+// The two-bit codes of Q2_K, Q3_K and Q6_K, as bits To and To + 1.
+template <class O, int Chunk, int Sub, int To>
+typename O::B two_bit_codes(const uint8_t* q, int64_t stride, int first) {
+    return bits_b<O, Sub * 2, To, 3>(O::load_rows(q + first / 4 * 256 + 32 * Chunk, stride));
 }
 
 // The nibbles of Q4_K and Q5_K.
-template <class O, int Chunk>
-typename O::B paired_nibble_codes(const uint8_t* q, int64_t stride, int part) {
-    return O::field_b(O::load_rows(q + part / 2 * 256 + 32 * Chunk, stride), part % 2 * 4, 15);
+template <class O, int Chunk, int Sub>
+typename O::B paired_nibble_codes(const uint8_t* q, int64_t stride, int first) {
+    return bits_b<O, Sub * 4, 0, 15>(O::load_rows(q + first / 2 * 256 + 32 * Chunk, stride));
 }
 
 template <class O>
 struct PackedQ2_K {
-    static constexpr int kParts = 8, kBytes = 8 * 84;
+    static constexpr int kParts = 8, kTogether = 4, kBytes = 8 * 84;
     static constexpr Coding kCoding{.most = 3, .shifts = true, .halves = 2};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
         const typename O::F d = O::load_halves(p + 640, stride);
@@ -205,15 +219,15 @@ struct PackedQ2_K {
         }
         return out;
     }
-    template <int Chunk>
-    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
-        return two_bit_codes<O, Chunk>(p + 128, stride, part);
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        return two_bit_codes<O, Chunk, Sub, 0>(p + 128, stride, first);
     }
 };
 
 template <class O>
 struct PackedQ3_K {
-    static constexpr int kParts = 8, kBytes = 8 * 110;
+    static constexpr int kParts = 8, kTogether = 4, kBytes = 8 * 110;
     static constexpr Coding kCoding{.most = 7, .offset = 4, .halves = 2};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
         const typename O::F d = O::load_halves(p + 864, stride);
@@ -228,16 +242,16 @@ struct PackedQ3_K {
         }
         return out;
     }
-    template <int Chunk>
-    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
-        return O::or_b(two_bit_codes<O, Chunk>(p + 256, stride, part),
-                       one_bit_b<O, Chunk, 2>(O::load_rows(p + 32 * part, stride)));
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        return O::or_b(two_bit_codes<O, Chunk, Sub, 0>(p + 256, stride, first),
+                       bits_b<O, Chunk, 2, 1>(O::load_rows(p + 32 * (first + Sub), stride)));
     }
 };
 
 // Of Q4_K and Q5_K, whose headers are the same; as dtype::scale_min_at.
 template <class O, Coding kCoding>
-Scales<O, kCoding> scales_and_mins(const uint8_t* p, int64_t stride, int part) {
+[[gnu::always_inline]] inline Scales<O, kCoding> scales_and_mins(const uint8_t* p, int64_t stride, int part) {
     const typename O::F d = O::load_halves(p, stride);
     const typename O::F m = O::sub(O::zero(), O::load_halves(p + 16, stride));
     const auto byte = [&](int i) { return O::load_u8_rows(p + 32 + 8 * i, stride); };
@@ -256,34 +270,34 @@ Scales<O, kCoding> scales_and_mins(const uint8_t* p, int64_t stride, int part) {
 
 template <class O>
 struct PackedQ4_K {
-    static constexpr int kParts = 8, kBytes = 8 * 144;
+    static constexpr int kParts = 8, kTogether = 2, kBytes = 8 * 144;
     static constexpr Coding kCoding{.most = 15, .shifts = true};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
         return scales_and_mins<O, kCoding>(p, stride, part);
     }
-    template <int Chunk>
-    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
-        return paired_nibble_codes<O, Chunk>(p + 128, stride, part);
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        return paired_nibble_codes<O, Chunk, Sub>(p + 128, stride, first);
     }
 };
 
 template <class O>
 struct PackedQ5_K {
-    static constexpr int kParts = 8, kBytes = 8 * 176;
+    static constexpr int kParts = 8, kTogether = 2, kBytes = 8 * 176;
     static constexpr Coding kCoding{.most = 31, .shifts = true};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
         return scales_and_mins<O, kCoding>(p, stride, part);
     }
-    template <int Chunk>
-    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
-        return O::or_b(paired_nibble_codes<O, Chunk>(p + 384, stride, part),
-                       one_bit_b<O, Chunk, 4>(O::load_rows(p + 128 + 32 * part, stride)));
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        return O::or_b(paired_nibble_codes<O, Chunk, Sub>(p + 384, stride, first),
+                       bits_b<O, Chunk, 4, 1>(O::load_rows(p + 128 + 32 * (first + Sub), stride)));
     }
 };
 
 template <class O>
 struct PackedQ6_K {
-    static constexpr int kParts = 8, kBytes = 8 * 210;
+    static constexpr int kParts = 8, kTogether = 4, kBytes = 8 * 210;
     static constexpr Coding kCoding{.most = 63, .offset = 32, .halves = 2};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
         const typename O::F d = O::load_halves(p + 1664, stride);
@@ -292,18 +306,17 @@ struct PackedQ6_K {
             out.scale[half] = O::mul(d, O::to_f(O::load_i8_rows(p + 1536 + 8 * (2 * part + half), stride)));
         return out;
     }
-    template <int Chunk>
-    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
-        const uint8_t* bytes = p + part / 4 * 512 + part % 2 * 256 + 32 * Chunk;
-        const typename O::B low = O::field_b(O::load_rows(bytes, stride), part / 2 % 2 * 4, 15);
-        const typename O::B high = two_bit_codes<O, Chunk>(p + 1024, stride, part);
-        return O::or_b(low, O::template shift_left_b<4>(high));
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        const uint8_t* bytes = p + first / 4 * 512 + Sub % 2 * 256 + 32 * Chunk;
+        return O::or_b(bits_b<O, Sub / 2 * 4, 0, 15>(O::load_rows(bytes, stride)),
+                       two_bit_codes<O, Chunk, Sub, 4>(p + 1024, stride, first));
     }
 };
 
 template <class O>
 struct PackedIQ4_XS {
-    static constexpr int kParts = 8, kBytes = 8 * 136;
+    static constexpr int kParts = 8, kTogether = 1, kBytes = 8 * 136;
     static constexpr Coding kCoding{.most = kSigned};
     static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
         const typename O::F d = O::load_halves(p, stride);
@@ -312,9 +325,9 @@ struct PackedIQ4_XS {
         const typename O::I scale = O::or_i(low, O::template shift_left<4>(high));
         return {{O::mul(d, O::to_f(O::sub_i(scale, O::set_i(32))))}, {}};
     }
-    template <int Chunk>
-    static typename O::B codes(const uint8_t* p, int64_t stride, int part) {
-        return O::lookup_b(dtype::kIq4Values, split_nibbles<O, Chunk>(p + 64 + 128 * part, stride));
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        return O::lookup_b(dtype::kIq4Values, split_nibbles<O, Chunk>(p + 64 + 128 * (first + Sub), stride));
     }
 };
 
@@ -333,7 +346,7 @@ struct Panel {
     static constexpr Coding kCoding = kCodes;
     static constexpr int kRows = 8 * O::kGroups;
     static constexpr int kCodeBytes = 32 * kRows;
-    static constexpr int kParts = 1;
+    static constexpr int kParts = 1, kTogether = 1;
     static constexpr int kBytes = kCodeBytes + 4 * kRows * kCoding.halves * (kCoding.shifts ? 2 : 1);
 
     static float* scale_at(uint8_t* p, int i) { return reinterpret_cast<float*>(p + kCodeBytes) + kRows * i; }
@@ -349,7 +362,7 @@ struct Panel {
         }
         return out;
     }
-    template <int Chunk>
+    template <int Chunk, int Sub>
     static typename O::B codes(const uint8_t* p, int64_t, int) {
         return O::load_vector(p + Chunk * 4 * kRows);
     }
@@ -368,7 +381,8 @@ void fill_panel(const uint8_t* p, int64_t stride, int64_t k, uint8_t* panel) {
     using From = Format<O>;
     using To = Panel<O, panel_coding<O>(From::kCoding)>;
     for (int64_t i = 0; i < k; i += 32 * From::kParts, p += From::kBytes) {
-        for (int part = 0; part < From::kParts && i + 32 * part < k; ++part, panel += To::kBytes) {
+        for_parts<From>(i, k, [&]<int Sub>(int first) {
+            const int part = first + Sub;
             const auto scales = From::scales(p, stride, part);
             Scales<O, To::kCoding> stored;
             for (int half = 0; half < To::kCoding.halves; ++half) {
@@ -377,11 +391,12 @@ void fill_panel(const uint8_t* p, int64_t stride, int64_t k, uint8_t* panel) {
             }
             To::store(panel, stored);
             for_chunks([&]<int Chunk>() {
-                typename O::B codes = From::template codes<Chunk>(p, stride, part);
+                typename O::B codes = From::template codes<Chunk, Sub>(p, stride, first);
                 if constexpr (To::kCoding.most == kBiased) codes = O::biased(codes);
                 O::store_vector(panel + Chunk * 4 * To::kRows, codes);
             });
-        }
+            panel += To::kBytes;
+        });
     }
 }
 
