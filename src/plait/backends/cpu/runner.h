@@ -28,6 +28,7 @@ class Runner {
   private:
     static void work(void* context, int worker);
     void run_steps(int worker);
+    ir::Range take(BoundStep& step, int64_t items) const;
     void fail(const BoundStep& step, const char* what);
 
     std::string device_name_;

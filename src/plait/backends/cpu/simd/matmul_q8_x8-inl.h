@@ -92,8 +92,8 @@ template <class O, class Source, int Tokens>
     return O::fma(units, O::set(x.d), total);
 }
 
-// A tile: `Vectors` vectors of rows, of which each begins `vector_bytes` behind the one before, times `Tokens`
-// tokens.
+// A tile: `Vectors` vectors of rows, of which each begins `vector_bytes` behind the one before, times
+// `Tokens` tokens.
 template <class O, class Source, int Vectors, int Tokens>
 struct PackedTile {
     const uint8_t* weights;
@@ -110,25 +110,27 @@ struct PackedTile {
         const uint8_t* p = weights;
         int64_t block = 0;
         for (int64_t i = 0; i < k; i += 32 * Source::kParts, p += Source::kBytes) {
-            for_parts<Source>(i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
-                const int part = first + Sub;
+            for_parts<Source>(
+                i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
+                    const int part = first + Sub;
 #pragma GCC unroll 8
-                for (int v = 0; v < Vectors; ++v) {
-                    const uint8_t* at = p + v * vector_bytes;
-                    if constexpr (Tokens == 1) {
-                        constexpr int kPart = Source::kBytes / Source::kParts;
-                        for (int group = 0; group < O::kGroups; ++group)
-                            prefetch<kPart>(at + group * stride + part * kPart + ahead);
-                    }
-                    typename O::I sum[Source::kCoding.halves][Tokens];
-                    multiply<O, Source, Sub, Tokens>(sum, at, stride, first, x, block);
-                    const auto scales = Source::scales(at, stride, part);
+                    for (int v = 0; v < Vectors; ++v) {
+                        const uint8_t* at = p + v * vector_bytes;
+                        if constexpr (Tokens == 1) {
+                            constexpr int kPart = Source::kBytes / Source::kParts;
+                            for (int group = 0; group < O::kGroups; ++group)
+                                prefetch<kPart>(at + group * stride + part * kPart + ahead);
+                        }
+                        typename O::I sum[Source::kCoding.halves][Tokens];
+                        multiply<O, Source, Sub, Tokens>(sum, at, stride, first, x, block);
+                        const auto scales = Source::scales(at, stride, part);
 #pragma GCC unroll 16
-                    for (int t = 0; t < Tokens; ++t)
-                        total[v][t] = add_part<O, Source, Tokens>(total[v][t], scales, sum, t, x[t][block]);
-                }
-                ++block;
-            });
+                        for (int t = 0; t < Tokens; ++t)
+                            total[v][t] =
+                                add_part<O, Source, Tokens>(total[v][t], scales, sum, t, x[t][block]);
+                    }
+                    ++block;
+                });
         }
     }
 };
@@ -142,7 +144,8 @@ template <class O, class Source>
     for (auto& half : sum) half[0] = O::set_i(0);
     const auto run = [&]<int Sub>() {
         if constexpr (Sub < Source::kTogether)
-            if (part % Source::kTogether == Sub) multiply<O, Source, Sub, 1>(sum, at, stride, part - Sub, x, 0);
+            if (part % Source::kTogether == Sub)
+                multiply<O, Source, Sub, 1>(sum, at, stride, part - Sub, x, 0);
     };
     run.template operator()<0>();
     run.template operator()<1>();
@@ -159,8 +162,8 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_byt
 #pragma GCC unroll 16
     for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
     const int64_t stride = 8 * a.row_bytes;
-    PackedTile<O, Source, Vectors, Tokens> tile{weights, vector_bytes, stride,
-                                                prefetch_distance(Vectors * vector_bytes), {}};
+    PackedTile<O, Source, Vectors, Tokens> tile{
+        weights, vector_bytes, stride, prefetch_distance(Vectors * vector_bytes), {}};
     tile.run(x, a.k);
     // A copy, in memory: what is looked up by a variable could not stay in registers.
     typename O::F total[Vectors][Tokens];
