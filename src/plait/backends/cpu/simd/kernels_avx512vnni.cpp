@@ -50,10 +50,25 @@ struct ZmmOps {
     static I start_s8(int32_t sum) { return set_i(-128 * sum); }
 };
 
+// Floats for attention.
+struct ZmmLanes {
+    static constexpr int kLanes = 16;
+    static constexpr int kLaneRows = 12;
+    using F = __m512;
+
+    static F zero() { return _mm512_setzero_ps(); }
+    static F set(float v) { return _mm512_set1_ps(v); }
+    static F load(const float* p) { return _mm512_loadu_ps(p); }
+    static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
+    static F add(F a, F b) { return _mm512_add_ps(a, b); }
+    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+};
+
 struct Avx512VnniOps : X86Ops {
     static constexpr int kTileRows = 4;
     static constexpr int kPackedTokens = 8;
     using Wide = ZmmOps;
+    using Lanes = ZmmLanes;
 
     // 32-bit sums that do not saturate.
     using Sum = __m256i;

@@ -23,6 +23,9 @@
 //   expand_bits_b, _i           `value` where the bit of that number is set, else 0
 //   F halves(first, second)     lanes 0 to 3, lanes 4 to 7
 //
+//   transpose(F (&v)[8])        lane i of v[r] becomes lane r of v[i]
+//   Lanes                       the widest vector of floats: kLanes, kLaneRows (attention-inl.h)
+//
 //   load_rows, load_halves,     operands of 8 * kGroups interleaved rows, one group `stride` bytes after
 //   store_rows, kGroups         the other (matmul_q8_x8-inl.h)
 namespace plait::backends::cpu::simd {
@@ -36,6 +39,9 @@ struct X86Ops {
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
     static constexpr int kTileTokens = 4;    //
     static constexpr int kPackedTokens = 4;  // tokens for one vector of packed rows
+    static constexpr int kLanes = 8;
+    static constexpr int kLaneRows = 6;
+    using Lanes = X86Ops;
     using F = __m256;
     using I = __m256i;
     using B = __m256i;
@@ -74,6 +80,24 @@ struct X86Ops {
         const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
         const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+    }
+
+    static void transpose(F (&v)[8]) {
+        F pairs[8], fours[8];
+        for (int i = 0; i < 8; i += 2) {
+            pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+            pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+        }
+        for (int i = 0; i < 8; i += 4) {
+            fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+            fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE);
+            fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+            fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xEE);
+        }
+        for (int i = 0; i < 4; ++i) {
+            v[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+            v[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+        }
     }
 
     // 32-bit integers.
