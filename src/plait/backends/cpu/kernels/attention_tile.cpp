@@ -59,7 +59,8 @@ AttentionTile::AttentionTile(const KernelCall& call, const AttentionSizes& sizes
       place_(place),
       keys_{call.in(1)},
       values_{call.in(2)},
-      pages_(call.step().groups[static_cast<size_t>(op_.group)].pages_of(static_cast<size_t>(place.sequence))),
+      pages_(
+          call.step().groups[static_cast<size_t>(op_.group)].pages_of(static_cast<size_t>(place.sequence))),
       first_query_(sizes.groups().begin(place.kv_head)),
       group_(sizes.groups().count(place.kv_head)),
       rows_(group_ * place.tokens),
@@ -217,8 +218,8 @@ void AttentionTile::soften(int64_t chunk, const Partial& out) {
             simd_.add_ramp(scores, count, static_cast<float>(distance),
                            op_.alibi.slope(op_.first_query_head + first_query_ + row % group_));
         }
-        out.maxima[row] = simd_.max(scores, count);
-        out.sums[row] = simd_.exp_sum(scores, count, out.maxima[row]);
+        out.maxima[row] =
+            simd_.attention_weights(scores_ + row * kKeyChunk, range.begin, range.end, out.sums + row);
     }
 }
 
@@ -274,8 +275,7 @@ void AttentionTile::weigh_unpacked(int64_t chunk, const Partial& out) {
 
 // A sink is a score that is there from the beginning and adds no value.
 void AttentionTile::begin() {
-    const float* sinks =
-        call_.operands.inputs.size() == 4 ? call_.in(3).as<float>() + first_query_ : nullptr;
+    const float* sinks = call_.operands.inputs.size() == 4 ? call_.in(3).as<float>() + first_query_ : nullptr;
     for (int64_t row = 0; row < rows_; ++row) {
         maxima_[row] = sinks == nullptr ? kMinusInfinity : sinks[row % group_];
         sums_[row] = sinks == nullptr ? 0.0f : 1.0f;

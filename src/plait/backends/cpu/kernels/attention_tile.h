@@ -51,7 +51,7 @@ class AttentionSizes {
     int64_t kv_heads() const { return kv_heads_; }
     int64_t tile_tokens() const { return tile_tokens_; }  // as many as a tile may have
     int64_t tile_rows() const { return tile_tokens_ * groups_.largest(); }
-    int64_t key_width() const { return key_width_; }  // rounded up to 8
+    int64_t key_width() const { return key_width_; }        // rounded up to 8
     int64_t value_stride() const { return value_stride_; }  // rounded up to 32
     int64_t workspace_floats() const;
     // Of a Partial of `rows` rows.
@@ -129,13 +129,13 @@ class AttentionTile {
     simd::RowRange span_{};  // of the chunk: all that any row reads
 
     // In the workspace.
-    float* queries_;          // [rows, k], or [k, rows] if unpacked, scaled
-    float* scores_;           // [rows, kKeyChunk]
-    float* unpacked_rows_;    // a block of keys or of values
-    float* partial_;          // for run()
-    float* maxima_;           // [rows] of the result
-    float* sums_;             // [rows]
-    simd::RowRange* ranges_;  // [rows] of the chunk
+    float* queries_;                // [rows, k], or [k, rows] if unpacked, scaled
+    float* scores_;                 // [rows, kKeyChunk]
+    float* unpacked_rows_;          // a block of keys or of values
+    float* partial_;                // for run()
+    float* maxima_;                 // [rows] of the result
+    float* sums_;                   // [rows]
+    simd::RowRange* ranges_;        // [rows] of the chunk
     simd::RowRange* block_ranges_;  // [rows] of a block of values
 };
 

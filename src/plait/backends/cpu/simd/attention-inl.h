@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plait/backends/cpu/simd/exp-inl.h"
 #include "plait/backends/cpu/simd/kernel_table.h"
 #include "plait/backends/cpu/simd/partial-inl.h"
 #include "plait/backends/cpu/simd/weights-inl.h"
@@ -29,11 +30,11 @@ void unpack_keys_part(const UnpackArgs& a, const uint8_t* const (&row)[8], int64
     O::transpose(v);
     float* out = a.out + (32 * block + 8 * Part) * kKeyBlock + first;
     const int64_t n = a.rows - first;
-    for (int i = 0; i < 8; ++i) {
-        if (n >= 8)
-            O::store(out + i * kKeyBlock, v[i]);
-        else
-            store_partial<O>(out + i * kKeyBlock, n, v[i]);
+    if (n >= 8) {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) O::store(out + i * kKeyBlock, v[i]);
+    } else {
+        for (int i = 0; i < 8; ++i) store_partial<O>(out + i * kKeyBlock, n, v[i]);
     }
 }
 
@@ -117,8 +118,8 @@ void partial_scores(const ScoresArgs& a, int64_t query, int64_t key, int64_t fir
 }
 
 // matmul_f32 gives every product eight partial sums, over features that are equal modulo 8, and adds them up
-// as O::hsum does: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). Here the lanes are keys, so the partial sums are
-// made one after the other and wait in memory.
+// as O::hsum does: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). Here the lanes are keys, so the partial sums
+// are made one after the other and wait in memory.
 template <class L, int Rows>
 void score_tile(const ScoresArgs& a, int64_t query, int64_t key) {
     using Sums = ScoreSums<L, Rows>;
@@ -144,9 +145,42 @@ template <class O>
 void attention_scores(const ScoresArgs& a) {
     using L = typename O::Lanes;
     for (int64_t key = 0; key < kKeyBlock; key += 2 * L::kLanes) {
-        for_tiles<L::kLaneRows>(a.rows,
-                                [&]<int Rows>(int64_t query) { score_tile<L, Rows>(a, query, key); });
+        for_tiles<L::kLaneRows>(a.rows, [&]<int Rows>(int64_t query) { score_tile<L, Rows>(a, query, key); });
     }
+}
+
+// Largest of the places [begin, end), whole vectors.
+template <class L>
+typename L::F largest(const float* x, int64_t begin, int64_t end) {
+    typename L::F most = L::set(-__builtin_inff());  // never NaN, as L::max gives its second operand for one
+    for (int64_t i = begin; i < end; i += L::kLanes) most = L::max(L::load(x + i), most);
+    return most;
+}
+
+// Places beside the range, up to whole vectors, count as minus infinity.
+template <class O>
+float attention_weights(float* scores, int64_t begin, int64_t end, float* sum) {
+    using L = typename O::Lanes;
+    using F = typename L::F;
+    for (; begin % L::kLanes != 0; --begin) scores[begin - 1] = -__builtin_inff();
+    for (; end % L::kLanes != 0; ++end) scores[end] = -__builtin_inff();
+    const float maximum = L::hmax(largest<L>(scores, begin, end));
+    const F base = L::set(maximum == -__builtin_inff() ? 0.0f : maximum);
+    F sums[2] = {L::zero(), L::zero()};
+    int64_t i = begin;
+    const auto add = [&](int part) {
+        const F e = exp<L>(L::sub(L::load(scores + i), base));
+        L::store(scores + i, e);
+        sums[part] = L::add(sums[part], e);
+        i += L::kLanes;
+    };
+    while (i + 2 * L::kLanes <= end) {
+        add(0);
+        add(1);
+    }
+    if (i < end) add(0);
+    *sum = L::hsum(L::add(sums[0], sums[1]));
+    return maximum;
 }
 
 // Rows queries times 2 * kLanes columns: the output stays in registers while the values pass by, in order.

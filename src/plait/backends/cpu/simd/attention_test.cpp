@@ -38,7 +38,8 @@ std::string label_of(DType type, int64_t width) {
 float padded_at(const Rows& rows, int64_t row, int64_t i) { return i < rows.stored ? rows.at(row, i) : 0.0f; }
 
 // A block of keys, unpacked in pieces as pages would give them.
-std::vector<float> unpacked_keys(const KernelTable& table, const Rows& keys, std::initializer_list<int64_t> pieces) {
+std::vector<float> unpacked_keys(const KernelTable& table, const Rows& keys,
+                                 std::initializer_list<int64_t> pieces) {
     std::vector<float> out(static_cast<size_t>(round_up(keys.k, 8) * kKeyBlock), kCanary);
     int64_t first = 0;
     for (const int64_t count : pieces) {
@@ -86,10 +87,10 @@ TEST_P(AttentionKernelTest, UnpackedValuesAreWhatTheDecoderGives) {
             const std::vector<float> out = unpacked_values(k_, values);
             for (int64_t i = 0; i < round_up(width, 32); ++i)
                 for (int64_t r = 0; r < kValueBlock; ++r)
-                    ASSERT_EQ(out[(i / 32 * kValueBlock + r) * 32 + i % 32],
-                              r >= 23                   ? kCanary
-                              : i < round_up(width, 8) ? padded_at(values, r, i)
-                                                       : 0.0f)
+                    ASSERT_EQ(out[(i / 32 * kValueBlock + r) * 32 + i % 32], r >= 23 ? kCanary
+                                                                             : i < round_up(width, 8)
+                                                                                 ? padded_at(values, r, i)
+                                                                                 : 0.0f)
                         << label_of(type, width) << " " << i << "," << r;
         }
     }
@@ -137,13 +138,15 @@ TEST_P(AttentionKernelTest, WeighHasTheBitsOfWeightedRows) {
             const Rows values(type, 50, width, 5);
             std::vector<float> unpacked = unpacked_values(k_, values);
             for (int64_t panel = 0; panel < stride / 32; ++panel)
-                std::fill_n(unpacked.begin() + (panel * kValueBlock + 50) * 32, (kValueBlock - 50) * 32, test::kNan);
+                std::fill_n(unpacked.begin() + (panel * kValueBlock + 50) * 32, (kValueBlock - 50) * 32,
+                            test::kNan);
             for (const int64_t rows : {1, 2, 7, 12, 13, 31}) {
                 for (const int spread : {0, 1, 9}) {
                     std::vector<float> weights(static_cast<size_t>(rows * kKeyChunk), test::kNan);
                     std::vector<RowRange> ranges;
                     for (int32_t q = 0; q < rows; ++q) {
-                        const int32_t begin = q * spread % 45, end = std::min(50, begin + 20 + q % 3 * spread);
+                        const int32_t begin = q * spread % 45,
+                                      end = std::min(50, begin + 20 + q % 3 * spread);
                         ranges.push_back({begin, q % 5 == 3 && spread == 9 ? begin : end});
                         const std::vector<float> row = test::random_floats(10 + q, 50);
                         std::copy(row.begin() + begin, row.begin() + end,

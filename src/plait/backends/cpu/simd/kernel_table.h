@@ -161,6 +161,12 @@ struct KernelTable {
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
     PerFormat<WeightedRowsFn> weighted_rows;
 
+    // Scores of one query become weights: x[i] = exp(x[i] - largest) in place for i in [begin, end), not
+    // empty and within a chunk (kKeyChunk floats). Returns the largest, and in *sum the sum of the weights,
+    // added in an order that depends on begin and end only. NaN and infinities as max and exp_sum have them.
+    // Other places of the chunk may be overwritten.
+    float (*attention_weights)(float* scores, int64_t begin, int64_t end, float* sum);
+
     // The four parts of attention with many queries.
     PerFormat<UnpackFn> unpack_keys;
     void (*attention_scores)(const ScoresArgs&);

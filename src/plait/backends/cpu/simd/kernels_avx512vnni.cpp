@@ -55,12 +55,27 @@ struct ZmmLanes {
     static constexpr int kLanes = 16;
     static constexpr int kLaneRows = 12;
     using F = __m512;
+    using I = __m512i;
 
     static F zero() { return _mm512_setzero_ps(); }
     static F set(float v) { return _mm512_set1_ps(v); }
     static F load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
     static F add(F a, F b) { return _mm512_add_ps(a, b); }
+    static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+    static F min(F a, F b) { return _mm512_min_ps(a, b); }
+    static F max(F a, F b) { return _mm512_max_ps(a, b); }
+    static F times_power(F v, F n) { return _mm512_scalef_ps(v, n); }
+    static float hsum(F v) {
+        float lanes[16];
+        store(lanes, v);
+        return X86Ops::hsum(_mm256_add_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 8)));
+    }
+    static float hmax(F v) {
+        float lanes[16];
+        store(lanes, v);
+        return X86Ops::hmax(_mm256_max_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 8)));
+    }
     static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 };
 

@@ -24,6 +24,7 @@
 //   F halves(first, second)     lanes 0 to 3, lanes 4 to 7
 //
 //   transpose(F (&v)[8])        lane i of v[r] becomes lane r of v[i]
+//   F times_power(F v, F n)     v * 2^n for whole numbers n, rounded once; where there is an instruction
 //   Lanes                       the widest vector of floats: kLanes, kLaneRows (attention-inl.h)
 //
 //   load_rows, load_halves,     operands of 8 * kGroups interleaved rows, one group `stride` bytes after
@@ -84,16 +85,19 @@ struct X86Ops {
 
     static void transpose(F (&v)[8]) {
         F pairs[8], fours[8];
+#pragma GCC unroll 8
         for (int i = 0; i < 8; i += 2) {
             pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
             pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
         }
+#pragma GCC unroll 8
         for (int i = 0; i < 8; i += 4) {
             fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
             fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE);
             fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
             fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xEE);
         }
+#pragma GCC unroll 8
         for (int i = 0; i < 4; ++i) {
             v[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
             v[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);

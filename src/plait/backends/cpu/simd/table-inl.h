@@ -97,6 +97,7 @@ constexpr KernelTable make_table() {
         .matmul_q8 = per_format(kMatmulQ8<O>),
         .matmul_q8_x8 = per_format(kMatmulQ8X8<O>),
         .weighted_rows = per_format(kWeightedRows<O>),
+        .attention_weights = attention_weights<O>,
         .unpack_keys = per_format(kUnpackKeys<O>),
         .attention_scores = attention_scores<O>,
         .unpack_values = per_format(kUnpackValues<O>),
