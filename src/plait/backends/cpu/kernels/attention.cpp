@@ -12,7 +12,7 @@ namespace plait::backends::cpu {
 namespace {
 
 // Items per worker below which work is cut finer.
-constexpr int64_t kItemsPerWorker = 8;
+constexpr int64_t kItemsPerWorker = 4;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "plait/backends/cpu/kernel.h"
 #include "plait/backends/cpu/simd/select.h"
@@ -59,8 +60,8 @@ struct Way {
 };
 
 // Rows [position][heads][width] in the pages of all sequences. Rows of nobody are NaN where a format has it.
-TestTensor paged(const TestStep& step, const Way& way, DType type, int64_t pages, int64_t heads, int64_t width,
-                 const std::vector<float>& rows) {
+TestTensor paged(const TestStep& step, const Way& way, DType type, int64_t pages, int64_t heads,
+                 int64_t width, const std::vector<float>& rows) {
     const ir::TensorDesc desc{type, {pages, heads, way.page_tokens, width}};
     const bool has_nan = dtype::info(type).block_elements == 1;
     std::vector<float> values(static_cast<size_t>(desc.shape.elements()), has_nan ? kNan : 0.5f);
@@ -73,15 +74,34 @@ TestTensor paged(const TestStep& step, const Way& way, DType type, int64_t pages
             const int64_t page = list.at(position / way.page_tokens);
             for (int64_t head = 0; head < heads; ++head) {
                 const int64_t to = (page * heads + head) * way.page_tokens + position % way.page_tokens;
-                std::copy_n(rows.begin() + (position * heads + head) * width, width, values.begin() + to * width);
+                std::copy_n(rows.begin() + (position * heads + head) * width, width,
+                            values.begin() + to * width);
             }
         }
     }
     return ir::test::make_tensor(desc, values);
 }
 
-// The kernel's items in random order, as workers might take them.
-TestTensor run_kernel(const ir::Op& op, const std::vector<TestTensor>& inputs, const TestStep& step, const Way& way) {
+// The call's items in random order, taken by so many threads.
+void run_items(const Kernel& kernel, const KernelCall& call, int64_t workspace_bytes, int threads) {
+    std::vector<int64_t> items(static_cast<size_t>(kernel.items(call)));
+    std::iota(items.begin(), items.end(), 0);
+    std::ranges::shuffle(items, std::mt19937(7));
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+        std::vector<std::byte> workspace(static_cast<size_t>(workspace_bytes));
+        for (size_t i = next++; i < items.size(); i = next++) {
+            std::ranges::fill(workspace, std::byte{0xFF});  // NaN
+            kernel.run(call, items[i], workspace.data());
+        }
+    };
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+}
+
+TestTensor run_kernel(const ir::Op& op, const std::vector<TestTensor>& inputs, const TestStep& step,
+                      const Way& way) {
     const simd::KernelTable& simd = simd::kernels(way.level);
     const auto list = kernel_list({.simd = &simd});
     const Kernel& kernel = *std::ranges::find_if(
@@ -96,8 +116,8 @@ TestTensor run_kernel(const ir::Op& op, const std::vector<TestTensor>& inputs, c
     const ir::Operand output = outputs[0].operand();
     const SharedNeeds needs = kernel.shared(op, descs, step.layout().groups(), way.workers);
     // Exactly as many bytes as were asked for, so that a sanitizer sees more being used.
-    std::vector<std::byte> shared(static_cast<size_t>(needs.bytes)),
-        workspace(static_cast<size_t>(kernel.workspace_bytes(op, descs)));
+    std::vector<std::byte> shared(static_cast<size_t>(needs.bytes));
+    const int64_t workspace_bytes = kernel.workspace_bytes(op, descs);
     std::vector<std::atomic<int32_t>> counters(static_cast<size_t>(needs.counters));
     const KernelCall call{.op = &op,
                           .operands = {operands, {&output, 1}, &step.view()},
@@ -105,13 +125,7 @@ TestTensor run_kernel(const ir::Op& op, const std::vector<TestTensor>& inputs, c
                           .shared = shared,
                           .counters = counters,
                           .workers = way.workers};
-    std::vector<int64_t> items(static_cast<size_t>(kernel.items(call)));
-    std::iota(items.begin(), items.end(), 0);
-    std::ranges::shuffle(items, std::mt19937(7));
-    for (const int64_t item : items) {
-        std::ranges::fill(workspace, std::byte{0xFF});  // NaN
-        kernel.run(call, item, workspace.data());
-    }
+    run_items(kernel, call, workspace_bytes, std::min(way.workers, 4));
     EXPECT_TRUE(ir::test::rest_is_poisoned(outputs[0], step));
     return std::move(outputs[0]);
 }
@@ -145,7 +159,8 @@ Result attend(const Text& text, const Way& way, bool with_reference = false) {
         ir::test::make_tensor({DType::F32, {tokens + 3, text.q_heads, text.k_width}, ir::Rows::tokens}, q),
         paged(step, way, text.type, spec.pages, text.kv_heads, text.k_width, text.k()),
         paged(step, way, text.type, spec.pages, text.kv_heads, text.v_width, text.v())};
-    if (!text.sinks.empty()) inputs.push_back(ir::test::make_tensor({DType::F32, {text.q_heads}}, text.sinks));
+    if (!text.sinks.empty())
+        inputs.push_back(ir::test::make_tensor({DType::F32, {text.q_heads}}, text.sinks));
     const int64_t own = way.sequences.back().tokens;
     const auto last = [&](const TestTensor& output) {
         const std::vector<float> all = values_of(ir::test::part_of(output, 0, tokens - own, own));
@@ -202,12 +217,10 @@ TEST(CpuAttention, BitsHoldWithEveryOption) {
     expect_same_bits({.op = {.scale = 2.0f, .soft_cap = 1.5f}}, 240);
     expect_same_bits({.op = {.scale = 0.3f, .alibi = {.max_bias = 8.0f, .all_heads = 6}}}, 500);
     expect_same_bits({.sinks = {-2.0f, 0.0f, 1.5f, 30.0f, 2.0f, 1.0f}}, 500);
-    expect_same_bits({.op = {.scale = 2.0f,
-                             .window = 33,
-                             .soft_cap = 1.5f,
-                             .alibi = {.max_bias = 8.0f, .all_heads = 6}},
-                      .sinks = {-2.0f, 0.0f, 1.5f, 30.0f, 2.0f, 1.0f}},
-                     500);
+    expect_same_bits(
+        {.op = {.scale = 2.0f, .window = 33, .soft_cap = 1.5f, .alibi = {.max_bias = 8.0f, .all_heads = 6}},
+         .sinks = {-2.0f, 0.0f, 1.5f, 30.0f, 2.0f, 1.0f}},
+        500);
 }
 
 TEST(CpuAttention, BitsHoldForEveryShapeOfHeads) {
@@ -239,7 +252,8 @@ std::vector<double> formula(const Text& text, int64_t position, int64_t head) {
         total += weight;
         for (int64_t j = 0; j < text.v_width; ++j)
             out[static_cast<size_t>(j)] +=
-                weight * static_cast<double>(v[static_cast<size_t>((i * text.kv_heads + kv_head) * text.v_width + j)]);
+                weight *
+                static_cast<double>(v[static_cast<size_t>((i * text.kv_heads + kv_head) * text.v_width + j)]);
     }
     for (double& value : out) value /= total;
     return out;
@@ -263,7 +277,8 @@ TEST(CpuAttention, LongPastsKeepFloatPrecision) {
                 double error = 0, scale = 0;
                 for (size_t j = 0; j < expected.size(); ++j) {
                     const double distance =
-                        static_cast<double>(found[static_cast<size_t>(token * 2 + head) * 32 + j]) - expected[j];
+                        static_cast<double>(found[static_cast<size_t>(token * 2 + head) * 32 + j]) -
+                        expected[j];
                     error += distance * distance;
                     scale += expected[j] * expected[j];
                 }

@@ -50,7 +50,8 @@ struct ZmmOps {
     static I start_s8(int32_t sum) { return set_i(-128 * sum); }
 };
 
-// Floats for attention.
+// Floats for attention, and what formats of caches are read to them with: a Row struct's part is then 16
+// elements.
 struct ZmmLanes {
     static constexpr int kLanes = 16;
     static constexpr int kLaneRows = 12;
@@ -61,6 +62,22 @@ struct ZmmLanes {
     static F set(float v) { return _mm512_set1_ps(v); }
     static F load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
+    static F load_f16(const uint8_t* p) { return _mm512_cvtph_ps(X86Ops::load_b(p)); }
+    static F load_bf16(const uint8_t* p) {
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(X86Ops::load_b(p)), 16));
+    }
+    static float half(const uint8_t* p) { return X86Ops::half(p); }
+    static I load_u8(const uint8_t* p) { return _mm512_cvtepu8_epi32(load_128(p)); }
+    static I load_i8(const uint8_t* p) { return _mm512_cvtepi8_epi32(load_128(p)); }
+    static I set_i(int32_t v) { return _mm512_set1_epi32(v); }
+    static I sub_i(I a, I b) { return _mm512_sub_epi32(a, b); }
+    static I and_i(I a, I b) { return _mm512_and_si512(a, b); }
+    template <int N>
+    static I shift_right(I a) {
+        return _mm512_srai_epi32(a, N);
+    }
+    static F to_f(I v) { return _mm512_cvtepi32_ps(v); }
+    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
     static F add(F a, F b) { return _mm512_add_ps(a, b); }
     static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
     static F min(F a, F b) { return _mm512_min_ps(a, b); }
@@ -77,6 +94,9 @@ struct ZmmLanes {
         return X86Ops::hmax(_mm256_max_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 8)));
     }
     static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+
+  private:
+    static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 };
 
 struct Avx512VnniOps : X86Ops {

@@ -44,11 +44,11 @@ constexpr FormatKernel<MatmulFn> kMatmulF32[] = {
 // What attention values are stored as, that is the formats of caches.
 template <class O>
 constexpr FormatKernel<WeightedRowsFn> kWeightedRows[] = {
-    {DType::F32, weighted_rows<O, RowF32<O>>},       {DType::F16, weighted_rows<O, RowF16<O>>},
-    {DType::BF16, weighted_rows<O, RowBF16<O>>},     {DType::Q8_0, weighted_rows<O, RowQ8_0<O>>},
-    {DType::Q4_0, weighted_rows<O, RowQ4_0<O>>},     {DType::Q4_1, weighted_rows<O, RowQ4_1<O>>},
-    {DType::Q5_0, weighted_rows<O, RowQ5_0<O>>},     {DType::Q5_1, weighted_rows<O, RowQ5_1<O>>},
-    {DType::IQ4_NL, weighted_rows<O, RowIQ4_NL<O>>},
+    {DType::F32, weighted_rows<O, RowF32>},          {DType::F16, weighted_rows<O, RowF16>},
+    {DType::BF16, weighted_rows<O, RowBF16>},        {DType::Q8_0, weighted_rows<O, RowQ8_0>},
+    {DType::Q4_0, weighted_rows<O, RowQ4_0>},        {DType::Q4_1, weighted_rows<O, RowQ4_1>},
+    {DType::Q5_0, weighted_rows<O, RowQ5_0, O>},     {DType::Q5_1, weighted_rows<O, RowQ5_1, O>},
+    {DType::IQ4_NL, weighted_rows<O, RowIQ4_NL, O>},
 };
 
 template <class O>
