@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plait/backends/cpu/simd/test_support.h"
@@ -180,6 +181,42 @@ TEST_P(AttentionKernelTest, WeighHasTheBitsOfWeightedRows) {
             }
         }
     }
+}
+
+// What lies beside the range is not seen, and the range alone decides the bits.
+TEST_P(AttentionKernelTest, WeightsAreExponentialsRelativeToTheLargest) {
+    for (const auto& [begin, end] :
+         {std::pair{0, 256}, {0, 1}, {255, 256}, {3, 8}, {17, 40}, {8, 250}, {31, 33}}) {
+        const std::vector<float> scores = test::random_floats(7, kKeyChunk, 20.0f);
+        std::vector<float> found(kKeyChunk, test::kNan), again(kKeyChunk, 1e30f);
+        std::copy(scores.begin() + begin, scores.begin() + end, found.begin() + begin);
+        std::copy(scores.begin() + begin, scores.begin() + end, again.begin() + begin);
+        float sum = 0, sum_again = 0;
+        const float largest = k_.attention_weights(found.data(), begin, end, &sum);
+        ASSERT_EQ(largest, *std::max_element(scores.begin() + begin, scores.begin() + end));
+        ASSERT_EQ(k_.attention_weights(again.data(), begin, end, &sum_again), largest);
+        ASSERT_EQ(sum, sum_again);
+        double total = 0;
+        for (int i = begin; i < end; ++i) {
+            const double expected = std::exp(static_cast<double>(scores[i] - largest));
+            total += expected;
+            ASSERT_NEAR(found[i], expected, 3e-7 * expected + 1e-37) << i;
+            ASSERT_EQ(found[i], again[i]);
+        }
+        ASSERT_NEAR(sum, total, 1e-6 * total) << begin << " " << end;
+    }
+}
+
+TEST_P(AttentionKernelTest, WeightsOfNothingAndOfNan) {
+    std::vector<float> scores(kKeyChunk, -test::kInf);
+    float sum = 1;
+    EXPECT_EQ(k_.attention_weights(scores.data(), 5, 100, &sum), -test::kInf);
+    EXPECT_EQ(sum, 0.0f);
+    for (int i = 5; i < 100; ++i) ASSERT_EQ(scores[i], 0.0f);
+    std::fill(scores.begin(), scores.end(), 1.0f);
+    scores[50] = test::kNan;
+    EXPECT_EQ(k_.attention_weights(scores.data(), 5, 100, &sum), 1.0f);
+    EXPECT_TRUE(std::isnan(sum));
 }
 
 }  // namespace
