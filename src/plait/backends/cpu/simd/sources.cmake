@@ -16,7 +16,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_source_files_properties(simd/kernels_avxvnni.cpp PROPERTIES COMPILE_OPTIONS "${avx2};-mavxvnni")
     # GCC 12 warns of its own _mm512_undefined_*() (GCC bug 105593).
     set_source_files_properties(simd/kernels_avx512vnni.cpp PROPERTIES COMPILE_OPTIONS
-                                "${avx2};-mavx512bw;-mavx512vl;-mavx512vnni;-Wno-maybe-uninitialized")
+                                "${avx2};-mavx512bw;-mavx512vl;-mavx512vnni;-Wno-maybe-uninitialized;-Wno-uninitialized")
     if(PLAIT_TESTS)
         # A weak symbol in one of these objects could become everybody's copy of an inline function.
         add_test(NAME backends_cpu.weak_symbols
