@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,15 @@ struct KernelCall {
     const simd::KernelTable* simd = nullptr;
     // The first input as the kernel's activation format wants it, for kernels that do not read it as F32.
     simd::ActBlocks quantised{};
+    // Where the output belongs quantised as well; blocks == nullptr: nowhere.
+    simd::ActBlocks twin{};
+    // What Kernel::shared asked for.
+    std::span<std::byte> shared;
+    std::span<std::atomic<int32_t>> counters;
+    int32_t workers = 1;
+
+    // Values [begin, begin + count) of the output are written: multiples of kQuantisedBlock with a twin.
+    void finish(int64_t begin, int64_t count) const;
 
     template <class OpType>
     const OpType& as() const {
@@ -36,6 +46,12 @@ enum class ActivationFormat : uint8_t {
     q8,   // int8 in blocks of 32 (simd::KernelTable::quantise)
 };
 
+// What all workers share while they run one op.
+struct SharedNeeds {
+    int64_t bytes = 0;     // contents unspecified
+    int64_t counters = 0;  // 0 when the op begins
+};
+
 struct Kernel {
     device::SupportRow support;
     ActivationFormat activation = ActivationFormat::f32;
@@ -45,11 +61,16 @@ struct Kernel {
     void (*run)(const KernelCall& call, int64_t item, std::byte* workspace) = nullptr;
     // Bytes one worker needs for the op on these operands; nullptr: none.
     int64_t (*workspace_bytes)(const ir::Op& op, std::span<const ir::TensorDesc> inputs) = nullptr;
+    // nullptr: nothing. `groups` are the program's state groups.
+    SharedNeeds (*shared)(const ir::Op& op, std::span<const ir::TensorDesc> inputs,
+                          std::span<const ir::StepGroupLimits> groups, int32_t workers) = nullptr;
     // For kernels whose item i writes exactly values [i * stretch, (i + 1) * stretch) of the output: the
     // stretch, or kNoStretch for ops of which that is not true. What the item wrote can then be quantised at
     // once, where it is still in the cache, instead of in a step of its own. nullptr: items write otherwise.
     int64_t (*stretch)(const ir::Op& op, std::span<const ir::TensorDesc> inputs,
                        const ir::TensorDesc& output) = nullptr;
+    // Whether items write such stretches in another order, and call finish() for each.
+    bool finishes = false;
 };
 inline constexpr int64_t kNoStretch = 0;
 

@@ -31,6 +31,7 @@ class Lowering {
         plan::WorkStep work;
         int32_t quantised_storage = -1;
         int32_t twin_storage = -1;
+        int32_t shared_storage = -1;
         const ir::Node* host_action = nullptr;
     };
 
@@ -73,6 +74,7 @@ class Lowering {
         }
         draft.quantised_storage = quantised;
         note_workspace(kernel, node);
+        share(kernel, node, draft);
         drafts_.push_back(std::move(draft));
     }
 
@@ -139,6 +141,15 @@ class Lowering {
         workspace_bytes_ = std::max(workspace_bytes_, kernel.workspace_bytes(node.op, descs));
     }
 
+    void share(const Kernel& kernel, const ir::Node& node, Draft& draft) {
+        if (kernel.shared == nullptr) return;
+        const auto descs = graph_.input_descs(node);
+        draft.step.shared = kernel.shared(node.op, descs, graph_.groups(), device_.workers);
+        draft.shared_storage = static_cast<int32_t>(bytes_.size());
+        bytes_.push_back(draft.step.shared.bytes);
+        draft.work.writes.push_back(draft.shared_storage);
+    }
+
     void assign_scratch() {
         std::vector<plan::WorkStep> work;
         for (const Draft& draft : drafts_) work.push_back(draft.work);
@@ -157,6 +168,9 @@ class Lowering {
             }
             if (draft.twin_storage >= 0) {
                 draft.step.twin_offset = scratch.offset[static_cast<size_t>(draft.twin_storage)];
+            }
+            if (draft.shared_storage >= 0) {
+                draft.step.shared_offset = scratch.offset[static_cast<size_t>(draft.shared_storage)];
             }
             draft.step.barrier_before = i > 0 && interval_of[i] != interval_of[i - 1];
         }
@@ -185,7 +199,7 @@ class Lowering {
     std::span<const Kernel> kernels_;
     std::span<const int> layouts_;
     const plan::ValueHomes homes_;
-    std::vector<int64_t> bytes_;            // by storage: values first, then quantised twins
+    std::vector<int64_t> bytes_;            // by storage: values first, then what only this device has
     std::map<int32_t, int32_t> quantised_;  // storage -> storage of its quantised twin
     std::vector<Draft> drafts_;
     int64_t scratch_bytes_ = 0;

@@ -62,7 +62,7 @@ class Binder {
 
 // Fills `bound`, whose address is final: the call's spans point into it.
 void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const device::Bindings& bindings,
-               const simd::KernelTable& simd, const ir::StepView& view) {
+               const CpuProgram& program, const ir::StepView& view) {
     bound.kernel = step.kernel;
     bound.name = step.name.c_str();
     bound.barrier_before = step.barrier_before;
@@ -71,14 +71,21 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     const std::span<const ir::Operand> all = bound.operands;
     bound.call.op = step.op;
     bound.call.operands = {all.first(step.inputs.size()), all.subspan(step.inputs.size()), &view};
-    bound.call.simd = &simd;
+    bound.call.simd = &program.simd();
+    bound.call.workers = program.workers();
     const auto quantised = [&](int64_t offset, const Place& value) {
         if (offset < 0) return simd::ActBlocks{};
         return quantised_at(address(bindings.scratch, 0) + offset, value.desc.shape.elements());
     };
     if (!step.inputs.empty()) bound.call.quantised = quantised(step.quantised_offset, step.inputs[0]);
-    if (!step.outputs.empty()) bound.twin = quantised(step.twin_offset, step.outputs[0]);
+    if (!step.outputs.empty()) bound.call.twin = quantised(step.twin_offset, step.outputs[0]);
     bound.stretch = step.stretch;
+    if (step.shared_offset >= 0) {
+        bound.call.shared = {address(bindings.scratch, 0) + step.shared_offset,
+                             static_cast<size_t>(step.shared.bytes)};
+    }
+    bound.counters = std::vector<std::atomic<int32_t>>(static_cast<size_t>(step.shared.counters));
+    bound.call.counters = bound.counters;
 }
 
 }  // namespace
@@ -96,11 +103,19 @@ CpuProgram::CpuProgram(ir::Graph graph, const device::DeviceDescription& device,
     for (ir::ValueId output : graph_.outputs()) needs_.outputs.push_back(graph_.value(output).desc);
 }
 
+void KernelCall::finish(int64_t begin, int64_t count) const {
+    if (twin.blocks == nullptr) return;
+    simd->quantise(out().as<float>() + begin, quantised_from(twin, begin), count);
+}
+
+void BoundStep::reset() {
+    next.store(0, std::memory_order_relaxed);
+    for (std::atomic<int32_t>& counter : counters) counter.store(0, std::memory_order_relaxed);
+}
+
 void BoundStep::run(int64_t item, std::byte* workspace) const {
     kernel->run(call, item, workspace);
-    if (twin.blocks == nullptr) return;
-    const int64_t begin = item * stretch;
-    call.simd->quantise(call.out().as<float>() + begin, quantised_from(twin, begin), stretch);
+    if (!kernel->finishes) call.finish(item * stretch, stretch);
 }
 
 std::unique_ptr<device::BoundProgram> CpuProgram::bind(const device::Bindings& bindings) {
@@ -119,7 +134,7 @@ CpuBoundProgram::CpuBoundProgram(const CpuProgram& program, const device::Bindin
         BoundSegment& bound = segments_.emplace_back();
         for (const Step& step : segment.steps) {
             bound.steps.push_back(std::make_unique<BoundStep>());
-            bind_step(*bound.steps.back(), step, binder, bindings, program.simd(), step_);
+            bind_step(*bound.steps.back(), step, binder, bindings, program, step_);
         }
         for (const Place& place : segment.shown) bound.shown.push_back(binder.region(place));
         for (const Place& place : segment.received) bound.received.push_back(binder.region(place));

@@ -22,8 +22,10 @@ struct Step {
     std::vector<Place> inputs;
     std::vector<Place> outputs;
     int64_t quantised_offset = -1;  // in scratch: the first input for kernels that want it quantised
-    int64_t twin_offset = -1;     // in scratch: where the output's quantised twin goes, written item by item
-    int64_t stretch = 0;          // values per item, with a twin
+    int64_t twin_offset = -1;    // in scratch: where the output's quantised twin goes, written item by item
+    int64_t stretch = 0;         // values per item, with a twin
+    int64_t shared_offset = -1;  // in scratch: SharedNeeds::bytes
+    SharedNeeds shared;
     bool barrier_before = false;  // something it needs was made since the last barrier
 };
 
@@ -67,6 +69,8 @@ class CpuProgram : public device::Program {
 
 // A step with addresses.
 struct BoundStep {
+    // Before a run of the segment.
+    void reset();
     // One item, and what it wrote quantised where somebody wants that.
     void run(int64_t item, std::byte* workspace) const;
 
@@ -75,7 +79,7 @@ struct BoundStep {
     bool barrier_before = false;
     std::vector<ir::Operand> operands;  // inputs, then outputs
     KernelCall call;
-    simd::ActBlocks twin{};
+    std::vector<std::atomic<int32_t>> counters;
     int64_t stretch = 0;
     alignas(64) std::atomic<int64_t> next{0};  // the first item nobody has taken
 };

@@ -16,7 +16,7 @@ void Runner::start(CpuBoundProgram& program, int segment, StopWord& stop) {
     program_ = &program;
     segment_ = segment;
     stop_ = &stop;
-    for (const auto& step : program.steps(segment)) step->next.store(0, std::memory_order_relaxed);
+    for (const auto& step : program.steps(segment)) step->reset();
     busy_ = true;
     pool_.start(&Runner::work, this);
 }

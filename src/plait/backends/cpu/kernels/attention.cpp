@@ -1,182 +1,166 @@
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "plait/backends/cpu/kernel.h"
+#include "plait/backends/cpu/kernels/attention_tile.h"
 #include "plait/backends/cpu/kernels/by_format.h"
 
-// Attention over paged state. An item is one token and one key/value head: the query heads that share the
-// head are rows of one small product, so each cached row is read once for all of them.
+// Attention over paged state, cut into items.
+//
+// An item is a tile: a few tokens of the step and one key/value head, with all chunks of their past. Where
+// that gives the workers too little to share, as in generating, an item is one chunk of the past of one token
+// and one key/value head (a unit), and who finishes a unit's last chunk joins its partials.
 namespace plait::backends::cpu {
 namespace {
 
-// The pool of one state tensor: [pages, heads, page_tokens, width].
-struct Pool {
-    const ir::Operand& operand;
+// Items per worker below which work is cut finer.
+constexpr int64_t kItemsPerWorker = 4;
 
-    int64_t heads() const { return operand.desc.shape[1]; }
-    int64_t page_tokens() const { return operand.desc.shape[2]; }
-    int64_t width() const { return operand.desc.shape[3]; }
-    std::byte* rows(int64_t page, int64_t head) const {
-        return operand.row((page * heads() + head) * page_tokens());
-    }
-};
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-int64_t sequence_of(const ir::StepView& step, int64_t token) {
-    int64_t sequence = 0;
-    while (step.token_begin[static_cast<size_t>(sequence) + 1] <= token) ++sequence;
-    return sequence;
+AttentionSizes sizes_of(const KernelCall& call) {
+    const ir::TensorDesc inputs[] = {call.in(0).desc, call.in(1).desc, call.in(2).desc};
+    return {call.as<ir::Attention>(), inputs};
 }
 
-ir::HeadGroups groups_of(const ir::Op& op, std::span<const ir::TensorDesc> inputs) {
-    return std::get<ir::Attention>(op).head_groups(inputs[0].shape[1], inputs[1].shape[1]);
+int64_t attention_workspace(const ir::Op& op, std::span<const ir::TensorDesc> inputs) {
+    return AttentionSizes(std::get<ir::Attention>(op), inputs).workspace_floats() *
+           static_cast<int64_t>(sizeof(float));
 }
 
-// The running softmax of the query heads that share one key/value head.
-class Softmax {
-  public:
-    Softmax(const KernelCall& call, const ir::HeadGroups& groups, int64_t token, int64_t head,
-            std::byte* workspace)
-        : op_(call.as<ir::Attention>()),
-          simd_(*call.simd),
-          keys_{call.in(1)},
-          values_{call.in(2)},
-          head_(head),
-          first_query_(groups.begin(head)),
-          group_(groups.count(head)),
-          position_(call.step().positions[static_cast<size_t>(token)]),
-          scores_(reinterpret_cast<float*>(workspace)),
-          maxima_(scores_ + group_ * keys_.page_tokens()),
-          sums_(maxima_ + group_) {
-        const int64_t first_row = token * call.in(0).desc.shape[1] + first_query_;
-        queries_ = call.in(0).as<float>() + first_row * keys_.width();
-        out_ = call.out().as<float>() + first_row * values_.width();
-        start(call.operands.inputs.size() == 4 ? call.in(3).as<float>() + first_query_ : nullptr);
-        std::fill_n(out_, group_ * values_.width(), 0.0f);
-    }
+// Tokens whose units may be cut into chunks; more make enough items as they are.
+int64_t most_cut_tokens(const AttentionSizes& sizes, int64_t tokens, int64_t workers) {
+    return std::min(tokens, ceil_div(kItemsPerWorker * workers, std::max<int64_t>(1, sizes.kv_heads())));
+}
 
-    // Adds `count` positions from `position` on, which lie in the page from row `offset` on.
-    void add_rows(int64_t page, int64_t offset, int64_t position, int64_t count) {
-        by_format(simd_.matmul_f32, keys_.operand.desc.type)({
-            .weights = keys_.rows(page, head_) + offset * keys_.operand.desc.row_bytes(),
-            .row_bytes = keys_.operand.desc.row_bytes(),
-            .activations = queries_,
-            .activation_bytes = keys_.width() * static_cast<int64_t>(sizeof(float)),
-            .out = scores_,
-            .out_stride = keys_.page_tokens(),
-            .rows = count,
-            .tokens = group_,
-            .k = keys_.width(),
-        });
-        for (int64_t query = 0; query < group_; ++query) weigh(query, position, count);
-        by_format(simd_.weighted_rows, values_.operand.desc.type)({
-            .rows_begin = values_.rows(page, head_) + offset * values_.operand.desc.row_bytes(),
-            .row_bytes = values_.operand.desc.row_bytes(),
-            .weights = scores_,
-            .weights_stride = keys_.page_tokens(),
-            .out = out_,
-            .out_stride = values_.width(),
-            .rows = count,
-            .queries = group_,
-            .width = values_.width(),
-        });
-    }
+// Partials of all chunks that a sequence can have, for as many units as may be cut.
+SharedNeeds attention_shared(const ir::Op& op, std::span<const ir::TensorDesc> inputs,
+                             std::span<const ir::StepGroupLimits> groups, int32_t workers) {
+    const auto& attention = std::get<ir::Attention>(op);
+    const AttentionSizes sizes(attention, inputs);
+    const ir::StepGroupLimits& limits = groups[static_cast<size_t>(attention.group)];
+    const int64_t chunks = ceil_div(limits.page_tokens * limits.max_pages_per_sequence, simd::kKeyChunk) + 1;
+    const int64_t units = most_cut_tokens(sizes, inputs[0].shape[0], workers) * sizes.kv_heads();
+    return {.bytes = units * chunks * sizes.partial_floats(sizes.groups().largest()) *
+                     static_cast<int64_t>(sizeof(float)),
+            .counters = units};
+}
 
-    void finish() {
-        for (int64_t query = 0; query < group_; ++query) {
-            if (sums_[query] > 0) scale_result(query, 1.0f / sums_[query]);
-        }
-    }
-
-    static int64_t workspace_bytes(const ir::Op& op, std::span<const ir::TensorDesc> inputs) {
-        return groups_of(op, inputs).largest() * (inputs[1].shape[2] + 2) *
-               static_cast<int64_t>(sizeof(float));
-    }
-
-  private:
-    // A sink is a score that is there from the beginning and adds no value.
-    void start(const float* sinks) {
-        if (sinks == nullptr) {
-            std::fill_n(maxima_, group_, -std::numeric_limits<float>::infinity());
-            std::fill_n(sums_, group_, 0.0f);
-        } else {
-            std::copy_n(sinks, group_, maxima_);
-            std::fill_n(sums_, group_, 1.0f);
-        }
-    }
-
-    // Products of `query` with keys from `position` on become scores.
-    void score(int64_t query, int64_t position, float* scores, int64_t count) {
-        simd_.scale(scores, scores, count, op_.scale);
-        if (op_.soft_cap > 0.0f) simd_.soft_cap(scores, scores, count, op_.soft_cap);
-        if (op_.alibi.max_bias > 0.0f) {
-            simd_.add_ramp(scores, count, static_cast<float>(position - position_),
-                           op_.alibi.slope(op_.first_query_head + first_query_ + query));
-        }
-    }
-
-    // Scores become weights relative to the new maximum; what was added before is scaled to it.
-    void weigh(int64_t query, int64_t position, int64_t count) {
-        float* scores = scores_ + query * keys_.page_tokens();
-        score(query, position, scores, count);
-        const float maximum = std::max(maxima_[query], simd_.max(scores, count));
-        const float shrink = maximum == maxima_[query] ? 1.0f : std::exp(maxima_[query] - maximum);
-        if (shrink != 1.0f) scale_result(query, shrink);
-        sums_[query] = sums_[query] * shrink + simd_.exp_sum(scores, count, maximum);
-        maxima_[query] = maximum;
-    }
-
-    void scale_result(int64_t query, float factor) {
-        float* result = out_ + query * values_.width();
-        simd_.scale(result, result, values_.width(), factor);
-    }
-
-    const ir::Attention& op_;
-    const simd::KernelTable& simd_;
-    const Pool keys_;
-    const Pool values_;
-    const int64_t head_;
-    const int64_t first_query_;  // of the query heads that share the key/value head
-    const int64_t group_;        // how many they are
-    const int64_t position_;     // of the token
-    float* const scores_;        // [group, page_tokens]
-    float* const maxima_;        // [group]
-    float* const sums_;          // [group]
-    const float* queries_;       // [group, key width]
-    float* out_;                 // [group, value width]
-};
-
-// An item writes the heads of one group.
+// Each token writes the heads of a group at once.
 int64_t attention_stretch(const ir::Op& op, std::span<const ir::TensorDesc> inputs,
                           const ir::TensorDesc& output) {
-    const ir::HeadGroups groups = groups_of(op, inputs);
+    const ir::HeadGroups groups = AttentionSizes(std::get<ir::Attention>(op), inputs).groups();
     return groups.even(inputs[1].shape[1]) ? groups.largest() * output.shape[2] : kNoStretch;
 }
 
-int64_t attention_items(const KernelCall& call) {
-    return call.operands.rows(call.in(0)) * call.in(1).desc.shape[1];
-}
+// How the op's work in this step is cut. A function of the step's counts and lengths; the same for all.
+class Cut {
+  public:
+    explicit Cut(const KernelCall& call)
+        : call_(call),
+          op_(call.as<ir::Attention>()),
+          sizes_(sizes_of(call)),
+          tokens_(call.operands.rows(call.in(0))) {
+        for (int64_t token = 0; token < tokens_ && tokens_ <= most_cut(); ++token) {
+            const Chunks chunks = chunks_of(op_, position(token));
+            chunks_ += chunks.count();
+            most_chunks_ = std::max(most_chunks_, chunks.count());
+        }
+        tile_tokens_ = choose_tile_tokens();
+    }
+
+    int64_t items() const {
+        return is_fine() ? chunks_ * heads() : ceil_div(tokens_, tile_tokens_) * heads();
+    }
+
+    void run(int64_t item, std::byte* workspace) const {
+        if (is_fine())
+            run_chunk(item, workspace);
+        else
+            run_tile(item, workspace);
+    }
+
+  private:
+    int64_t heads() const { return sizes_.kv_heads(); }
+    int64_t most_cut() const { return most_cut_tokens(sizes_, call_.in(0).desc.shape[0], call_.workers); }
+    int64_t position(int64_t token) const { return call_.step().positions[static_cast<size_t>(token)]; }
+    int64_t slot_floats() const { return sizes_.partial_floats(sizes_.groups().largest()); }
+
+    // Whether items are single chunks: if units are few, some are long, and all partials have room.
+    bool is_fine() const {
+        const auto room = static_cast<int64_t>(call_.shared.size() / sizeof(float));
+        return call_.workers > 1 && most_chunks_ > 1 &&
+               tokens_ * heads() * most_chunks_ * slot_floats() <= room;
+    }
+
+    // Sequences share nothing, so more tokens than one has are of no use.
+    int64_t choose_tile_tokens() const {
+        const int64_t sequences = std::max<int64_t>(1, *call_.step().sequence_count);
+        int64_t tile = std::min(sizes_.tile_tokens(), ceil_div(tokens_, sequences));
+        while (tile > 8 && ceil_div(tokens_, tile) * heads() < kItemsPerWorker * call_.workers)
+            tile = ceil_div(tile, 2);
+        return std::max<int64_t>(1, tile);
+    }
+
+    // A tile may hold the end of one sequence and the beginning of others.
+    void run_tile(int64_t item, std::byte* workspace) const {
+        const int64_t head = item % heads();
+        if (sizes_.groups().count(head) == 0) return;
+        const int64_t end = std::min(tokens_, (item / heads() + 1) * tile_tokens_);
+        const std::span<const int32_t> token_begin = call_.step().token_begin;
+        int64_t token = item / heads() * tile_tokens_;
+        int64_t sequence = sequence_of(token);
+        for (; token < end; ++sequence) {
+            const int64_t next = std::min<int64_t>(end, token_begin[static_cast<size_t>(sequence) + 1]);
+            if (next <= token) continue;
+            AttentionTile(call_, sizes_, {sequence, token, next - token, head}, workspace).run();
+            token = next;
+        }
+    }
+
+    int64_t sequence_of(int64_t token) const {
+        const auto begin = call_.step().token_begin.begin();
+        const auto end = begin + *call_.step().sequence_count + 1;
+        return std::upper_bound(begin, end, token) - begin - 1;
+    }
+
+    void run_chunk(int64_t item, std::byte* workspace) const {
+        int64_t token = 0;
+        Chunks chunks = chunks_of(op_, position(token));
+        for (; item >= chunks.count() * heads(); chunks = chunks_of(op_, position(token))) {
+            item -= chunks.count() * heads();
+            ++token;
+        }
+        const int64_t head = item / chunks.count();
+        if (sizes_.groups().count(head) == 0) return;
+        AttentionTile tile(call_, sizes_, {sequence_of(token), token, 1, head}, workspace);
+        const int64_t unit = token * heads() + head;
+        const auto partial = [&](int64_t chunk) {
+            float* floats = reinterpret_cast<float*>(call_.shared.data()) +
+                            (unit * most_chunks_ + chunk - chunks.begin) * slot_floats();
+            return sizes_.partial_at(floats, tile.rows());
+        };
+        const int64_t own = chunks.begin + item % chunks.count();
+        tile.compute(own, partial(own));
+        // Who comes last sees what the others wrote.
+        std::atomic<int32_t>& arrived = call_.counters[static_cast<size_t>(unit)];
+        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != chunks.count()) return;
+        tile.begin();
+        for (int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) tile.add(chunk, partial(chunk));
+        tile.end();
+    }
+
+    const KernelCall& call_;
+    const ir::Attention& op_;
+    const AttentionSizes sizes_;
+    const int64_t tokens_;
+    int64_t chunks_ = 0;       // of all tokens, if those are few
+    int64_t most_chunks_ = 0;  // of one token
+    int64_t tile_tokens_ = 1;
+};
+
+int64_t attention_items(const KernelCall& call) { return Cut(call).items(); }
 
 void run_attention(const KernelCall& call, int64_t item, std::byte* workspace) {
-    const int64_t heads = call.in(1).desc.shape[1];
-    const int64_t page_tokens = call.in(1).desc.shape[2];
-    const int64_t token = item / heads;
-    const ir::StepView& step = call.step();
-    const auto& op = call.as<ir::Attention>();
-    const ir::HeadGroups groups = op.head_groups(call.in(0).desc.shape[1], heads);
-    if (groups.count(item % heads) == 0) return;
-    const ir::StepGroup& group = step.groups[static_cast<size_t>(op.group)];
-    const ir::SequencePages pages = group.pages_of(static_cast<size_t>(sequence_of(step, token)));
-    const int64_t own = step.positions[static_cast<size_t>(token)];
-    Softmax softmax(call, groups, token, item % heads, workspace);
-    int64_t position = op.first_position(own);
-    while (position <= own) {
-        const int64_t offset = position % page_tokens;
-        const int64_t count = std::min(page_tokens - offset, own + 1 - position);
-        softmax.add_rows(pages.at(position / page_tokens), offset, position, count);
-        position += count;
-    }
-    softmax.finish();
+    Cut(call).run(item, workspace);
 }
 
 int64_t token_items(const KernelCall& call) { return call.operands.rows(call.in(0)); }
@@ -208,15 +192,18 @@ void run_kv_write(const KernelCall& call, int64_t item, std::byte* /*workspace*/
 }  // namespace
 
 void add_attention_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
-    const device::FormatSet read =
-        formats_of(choice.simd->matmul_f32) & formats_of(choice.simd->weighted_rows);
+    const simd::KernelTable& simd = *choice.simd;
+    const device::FormatSet read = formats_of(simd.matmul_f32) & formats_of(simd.weighted_rows) &
+                                   formats_of(simd.unpack_keys) & formats_of(simd.unpack_values);
     list.push_back({.support = {.op = ir::op_id_of<ir::Attention>(),
                                 .weight_formats = device::formats(ir::DType::F32),
                                 .state_formats = device::cache_formats() & read},
                     .items = attention_items,
                     .run = run_attention,
-                    .workspace_bytes = Softmax::workspace_bytes,
-                    .stretch = attention_stretch});
+                    .workspace_bytes = attention_workspace,
+                    .shared = attention_shared,
+                    .stretch = attention_stretch,
+                    .finishes = true});
     list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = device::cache_formats()},
                     .items = token_items,
                     .run = run_kv_write});

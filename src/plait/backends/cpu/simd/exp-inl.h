@@ -27,12 +27,16 @@ typename O::F exp(typename O::F x) {
     p = O::fma(p, r, O::set(0.5f));
     p = O::fma(p, r, O::set(1.0f));
     p = O::fma(p, r, O::set(1.0f));
-    const I exponent = O::sub_i(O::bits(shifted), O::bits(O::set(kShift)));
-    const I half = O::template shift_right<1>(exponent);
-    const auto power = [](I e) {
-        return O::from_bits(O::template shift_left<23>(O::add_i(e, O::set_i(127))));
-    };
-    return O::mul(O::mul(p, power(half)), power(O::sub_i(exponent, half)));
+    if constexpr (requires { O::times_power(p, n); }) {
+        return O::times_power(p, n);
+    } else {
+        const I exponent = O::sub_i(O::bits(shifted), O::bits(O::set(kShift)));
+        const I half = O::template shift_right<1>(exponent);
+        const auto power = [](I e) {
+            return O::from_bits(O::template shift_left<23>(O::add_i(e, O::set_i(127))));
+        };
+        return O::mul(O::mul(p, power(half)), power(O::sub_i(exponent, half)));
+    }
 }
 
 // 1 / (1 + e^-x) * x

@@ -80,6 +80,54 @@ struct WeightedRowsArgs {
 };
 using WeightedRowsFn = void (*)(const WeightedRowsArgs&);
 
+// Attention of many queries to the same rows of a cache, in three steps: unpack keys, scores, then unpack
+// values, weigh. Positions are cut into chunks of kKeyChunk; keys are unpacked kKeyBlock at a time, values
+// kValueBlock.
+inline constexpr int64_t kKeyChunk = 256;
+inline constexpr int64_t kKeyBlock = 32;
+inline constexpr int64_t kValueBlock = 64;
+
+// Rows of a cache to floats. Keys: out[i * kKeyBlock + r] = row[r][i] for r < rows, so that `out` may point
+// to any key of a block, and i < width rounded up to 8. Values: out[(i / 32 * kValueBlock + r) * 32 + i % 32]
+// = row[r][i] for i < width rounded up to 32. Elements behind `width` are 0, or the surplus of a last block.
+struct UnpackArgs {
+    const void* rows_begin;
+    int64_t row_bytes;
+    float* out;
+    int64_t rows;
+    int64_t width;
+};
+using UnpackFn = void (*)(const UnpackArgs&);
+
+// out[q * kKeyChunk + r] = sum over i < k of queries[i * query_stride + q] * keys[i * kKeyBlock + r], for all
+// r < kKeyBlock, k a multiple of 8: the bits of matmul_f32.
+struct ScoresArgs {
+    const float* keys;
+    const float* queries;
+    int64_t query_stride;
+    float* out;
+    int64_t rows;  // queries
+    int64_t k;
+};
+
+struct RowRange {
+    int32_t begin;
+    int32_t end;
+};
+
+// out[q * out_stride + j] += sum over i in ranges[q] of weights[q * kKeyChunk + i] * value[i][j], for j <
+// width, a multiple of 32, one after the other in order: the bits of weighted_rows. Ranges lie within
+// [0, kValueBlock) and may be empty; nothing outside of its range touches a query.
+struct WeighArgs {
+    const float* values;
+    const float* weights;
+    const RowRange* ranges;
+    float* out;
+    int64_t out_stride;
+    int64_t rows;  // queries
+    int64_t width;
+};
+
 // `bias` is for layer_norm only, and may be absent (nullptr) there. `out` may be `x`. n > 0.
 struct NormArgs {
     const float* x;
@@ -124,6 +172,18 @@ struct KernelTable {
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
     PerFormat<WeightedRowsFn> weighted_rows;
+
+    // Scores of one query become weights: x[i] = exp(x[i] - largest) in place for i in [begin, end), not
+    // empty and within a chunk (kKeyChunk floats). Returns the largest, and in *sum the sum of the weights,
+    // added in an order that depends on begin and end only. NaN and infinities as max and exp_sum have them.
+    // Other places of the chunk may be overwritten.
+    float (*attention_weights)(float* scores, int64_t begin, int64_t end, float* sum);
+
+    // The four parts of attention with many queries.
+    PerFormat<UnpackFn> unpack_keys;
+    void (*attention_scores)(const ScoresArgs&);
+    PerFormat<UnpackFn> unpack_values;
+    void (*attention_weigh)(const WeighArgs&);
 
     // Largest of n values, n > 0; a NaN is passed over (the exp_sum that follows becomes NaN).
     float (*max)(const float* x, int64_t n);

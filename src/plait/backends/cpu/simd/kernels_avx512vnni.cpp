@@ -96,9 +96,59 @@ struct ZmmOps {
     }
 };
 
+// Floats for attention, and what formats of caches are read to them with: a Row struct's part is then 16
+// elements.
+struct ZmmLanes {
+    static constexpr int kLanes = 16;
+    static constexpr int kLaneRows = 12;
+    using F = __m512;
+    using I = __m512i;
+
+    static F zero() { return _mm512_setzero_ps(); }
+    static F set(float v) { return _mm512_set1_ps(v); }
+    static F load(const float* p) { return _mm512_loadu_ps(p); }
+    static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
+    static F load_f16(const uint8_t* p) { return _mm512_cvtph_ps(X86Ops::load_b(p)); }
+    static F load_bf16(const uint8_t* p) {
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(X86Ops::load_b(p)), 16));
+    }
+    static float half(const uint8_t* p) { return X86Ops::half(p); }
+    static I load_u8(const uint8_t* p) { return _mm512_cvtepu8_epi32(load_128(p)); }
+    static I load_i8(const uint8_t* p) { return _mm512_cvtepi8_epi32(load_128(p)); }
+    static I set_i(int32_t v) { return _mm512_set1_epi32(v); }
+    static I sub_i(I a, I b) { return _mm512_sub_epi32(a, b); }
+    static I and_i(I a, I b) { return _mm512_and_si512(a, b); }
+    template <int N>
+    static I shift_right(I a) {
+        return _mm512_srai_epi32(a, N);
+    }
+    static F to_f(I v) { return _mm512_cvtepi32_ps(v); }
+    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+    static F add(F a, F b) { return _mm512_add_ps(a, b); }
+    static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+    static F min(F a, F b) { return _mm512_min_ps(a, b); }
+    static F max(F a, F b) { return _mm512_max_ps(a, b); }
+    static F times_power(F v, F n) { return _mm512_scalef_ps(v, n); }
+    static float hsum(F v) {
+        float lanes[16];
+        store(lanes, v);
+        return X86Ops::hsum(_mm256_add_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 8)));
+    }
+    static float hmax(F v) {
+        float lanes[16];
+        store(lanes, v);
+        return X86Ops::hmax(_mm256_max_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 8)));
+    }
+    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+
+  private:
+    static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+};
+
 struct Avx512VnniOps : X86Ops {
     static constexpr int kTileRows = 4;
     using Wide = ZmmOps;
+    using Lanes = ZmmLanes;
 
     // 32-bit sums that do not saturate.
     using Sum = __m256i;

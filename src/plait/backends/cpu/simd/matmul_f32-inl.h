@@ -85,10 +85,31 @@ struct MatmulF32Tile {
     }
 
     void store(const MatmulArgs& a, int64_t first_row, int64_t first_token) const {
+        if constexpr (Rows * Tokens % 8 == 0 && 8 % Rows == 0) {
 #pragma GCC unroll 8
-        for (int t = 0; t < Tokens; ++t)
+            for (int t = 0; t < Tokens; t += 8 / Rows) store_eight(a, first_row, first_token, t);
+        } else {
 #pragma GCC unroll 8
-            for (int r = 0; r < Rows; ++r) output_at(a, first_token + t)[first_row + r] = O::hsum(sum[r][t]);
+            for (int t = 0; t < Tokens; ++t)
+#pragma GCC unroll 8
+                for (int r = 0; r < Rows; ++r)
+                    output_at(a, first_token + t)[first_row + r] = O::hsum(sum[r][t]);
+        }
+    }
+
+    // Eight sums at a time, each added up as O::hsum does.
+    void store_eight(const MatmulArgs& a, int64_t first_row, int64_t first_token, int token) const {
+        F v[8];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) v[i] = sum[i % Rows][token + i / Rows];
+        O::transpose(v);
+        const F even = O::add(O::add(v[0], v[4]), O::add(v[2], v[6]));
+        const F odd = O::add(O::add(v[1], v[5]), O::add(v[3], v[7]));
+        float lanes[8];
+        O::store(lanes, O::add(even, odd));
+        for (int t = 0; t < 8 / Rows; ++t)
+            __builtin_memcpy(output_at(a, first_token + token + t) + first_row, lanes + t * Rows,
+                             Rows * sizeof(float));
     }
 };
 

@@ -21,7 +21,10 @@ struct ScalarOps {
     static constexpr int kTileTokens = 1;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 1;
+    static constexpr int kLanes = 8;
+    static constexpr int kLaneRows = 1;
     using Wide = ScalarOps;
+    using Lanes = ScalarOps;
     struct F {
         float lane[8];
     };
@@ -108,6 +111,16 @@ struct ScalarOps {
         float out = v.lane[0];
         for (const float lane : v.lane) out = lane > out ? lane : out;
         return out;
+    }
+
+    static void transpose(F (&v)[8]) {
+        for (int row = 0; row < 8; ++row) {
+            for (int i = 0; i < row; ++i) {
+                const float corner = v[row].lane[i];
+                v[row].lane[i] = v[i].lane[row];
+                v[i].lane[row] = corner;
+            }
+        }
     }
 
     // 32-bit integers.

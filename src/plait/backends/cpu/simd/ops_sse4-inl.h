@@ -16,7 +16,10 @@ struct Sse4Ops {
     static constexpr int kTileTokens = 1;
     static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 2;
+    static constexpr int kLanes = 8;
+    static constexpr int kLaneRows = 2;
     using Wide = Sse4Ops;
+    using Lanes = Sse4Ops;
     struct F {
         __m128 low, high;
     };
@@ -60,6 +63,18 @@ struct Sse4Ops {
         const __m128 four = _mm_max_ps(v.low, v.high);
         const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+    }
+
+    static void transpose(F (&v)[8]) {
+        for (int i = 0; i < 8; i += 4) {
+            _MM_TRANSPOSE4_PS(v[i].low, v[i + 1].low, v[i + 2].low, v[i + 3].low);
+            _MM_TRANSPOSE4_PS(v[i].high, v[i + 1].high, v[i + 2].high, v[i + 3].high);
+        }
+        for (int i = 0; i < 4; ++i) {
+            const __m128 corner = v[i].high;
+            v[i].high = v[i + 4].low;
+            v[i + 4].low = corner;
+        }
     }
 
     // 32-bit integers.

@@ -22,6 +22,10 @@
 //   expand_bits_b, _i           `value` where the bit of that number is set, else 0
 //   F halves(first, second)     lanes 0 to 3, lanes 4 to 7
 //
+//   transpose(F (&v)[8])        lane i of v[r] becomes lane r of v[i]
+//   F times_power(F v, F n)     v * 2^n for whole numbers n, rounded once; where there is an instruction
+//   Lanes                       the widest vector of floats: kLanes, kLaneRows (attention-inl.h)
+//
 //   load_rows, load_halves,     operands of 8 * kGroups interleaved rows, one group `stride` bytes after
 //   load_u8_rows, load_i8_rows  the other (packed-inl.h)
 //   load_vector, load_rows_f,   the same where the rows of all groups lie together
@@ -38,6 +42,9 @@ struct X86Ops {
     static constexpr int kTileTokens = 4;    //
     static constexpr int kPanelVectors = 1;  // vectors of rows x tokens of a tile in a panel
     static constexpr int kPanelTokens = 4;
+    static constexpr int kLanes = 8;
+    static constexpr int kLaneRows = 6;
+    using Lanes = X86Ops;
     using F = __m256;
     using I = __m256i;
     using B = __m256i;
@@ -76,6 +83,27 @@ struct X86Ops {
         const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
         const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+    }
+
+    static void transpose(F (&v)[8]) {
+        F pairs[8], fours[8];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i += 2) {
+            pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+            pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i += 4) {
+            fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+            fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE);
+            fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+            fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xEE);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < 4; ++i) {
+            v[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+            v[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+        }
     }
 
     // 32-bit integers.

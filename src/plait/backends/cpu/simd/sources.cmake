@@ -1,7 +1,7 @@
 # The kernels: CPU_SIMD_SOURCES for the room's SOURCES, CPU_SIMD_TESTS for its TESTS, and the instruction-set flags,
 # which touch exactly the kernels_<isa>.cpp files. To be included before plait_room(). Needs LINK fmt::fmt.
 set(CPU_SIMD_SOURCES simd/kernels_scalar.cpp simd/pack_x8.cpp simd/select.cpp)
-set(CPU_SIMD_TESTS simd/matmul_test.cpp simd/pack_x8_test.cpp simd/rows_test.cpp simd/select_test.cpp)
+set(CPU_SIMD_TESTS simd/attention_test.cpp simd/matmul_test.cpp simd/pack_x8_test.cpp simd/rows_test.cpp simd/select_test.cpp)
 
 # Scalar is what it says, also where the compiler would know better.
 set_source_files_properties(simd/kernels_scalar.cpp PROPERTIES COMPILE_OPTIONS

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plait/backends/cpu/simd/attention-inl.h"
 #include "plait/backends/cpu/simd/matmul_f32-inl.h"
 #include "plait/backends/cpu/simd/matmul_q8-inl.h"
 #include "plait/backends/cpu/simd/matmul_q8_x8-inl.h"
@@ -43,11 +44,29 @@ constexpr FormatKernel<MatmulFn> kMatmulF32[] = {
 // What attention values are stored as, that is the formats of caches.
 template <class O>
 constexpr FormatKernel<WeightedRowsFn> kWeightedRows[] = {
-    {DType::F32, weighted_rows<O, RowF32<O>>},       {DType::F16, weighted_rows<O, RowF16<O>>},
-    {DType::BF16, weighted_rows<O, RowBF16<O>>},     {DType::Q8_0, weighted_rows<O, RowQ8_0<O>>},
-    {DType::Q4_0, weighted_rows<O, RowQ4_0<O>>},     {DType::Q4_1, weighted_rows<O, RowQ4_1<O>>},
-    {DType::Q5_0, weighted_rows<O, RowQ5_0<O>>},     {DType::Q5_1, weighted_rows<O, RowQ5_1<O>>},
-    {DType::IQ4_NL, weighted_rows<O, RowIQ4_NL<O>>},
+    {DType::F32, weighted_rows<O, RowF32>},          {DType::F16, weighted_rows<O, RowF16>},
+    {DType::BF16, weighted_rows<O, RowBF16>},        {DType::Q8_0, weighted_rows<O, RowQ8_0>},
+    {DType::Q4_0, weighted_rows<O, RowQ4_0>},        {DType::Q4_1, weighted_rows<O, RowQ4_1>},
+    {DType::Q5_0, weighted_rows<O, RowQ5_0, O>},     {DType::Q5_1, weighted_rows<O, RowQ5_1, O>},
+    {DType::IQ4_NL, weighted_rows<O, RowIQ4_NL, O>},
+};
+
+template <class O>
+constexpr FormatKernel<UnpackFn> kUnpackKeys[] = {
+    {DType::F32, unpack_keys<O, RowF32<O>>},       {DType::F16, unpack_keys<O, RowF16<O>>},
+    {DType::BF16, unpack_keys<O, RowBF16<O>>},     {DType::Q8_0, unpack_keys<O, RowQ8_0<O>>},
+    {DType::Q4_0, unpack_keys<O, RowQ4_0<O>>},     {DType::Q4_1, unpack_keys<O, RowQ4_1<O>>},
+    {DType::Q5_0, unpack_keys<O, RowQ5_0<O>>},     {DType::Q5_1, unpack_keys<O, RowQ5_1<O>>},
+    {DType::IQ4_NL, unpack_keys<O, RowIQ4_NL<O>>},
+};
+
+template <class O>
+constexpr FormatKernel<UnpackFn> kUnpackValues[] = {
+    {DType::F32, unpack_values<O, RowF32<O>>},       {DType::F16, unpack_values<O, RowF16<O>>},
+    {DType::BF16, unpack_values<O, RowBF16<O>>},     {DType::Q8_0, unpack_values<O, RowQ8_0<O>>},
+    {DType::Q4_0, unpack_values<O, RowQ4_0<O>>},     {DType::Q4_1, unpack_values<O, RowQ4_1<O>>},
+    {DType::Q5_0, unpack_values<O, RowQ5_0<O>>},     {DType::Q5_1, unpack_values<O, RowQ5_1<O>>},
+    {DType::IQ4_NL, unpack_values<O, RowIQ4_NL<O>>},
 };
 
 // Kernels made of a Dot struct (dots-inl.h, dots_k-inl.h).
@@ -82,6 +101,11 @@ constexpr KernelTable make_table() {
         .matmul_q8 = per_format(kMatmulQ8<O>),
         .matmul_q8_x8 = per_format(kMatmulQ8X8<O>),
         .weighted_rows = per_format(kWeightedRows<O>),
+        .attention_weights = attention_weights<O>,
+        .unpack_keys = per_format(kUnpackKeys<O>),
+        .attention_scores = attention_scores<O>,
+        .unpack_values = per_format(kUnpackValues<O>),
+        .attention_weigh = attention_weigh<O>,
         .max = max<O>,
         .exp_sum = exp_sum<O>,
         .scale = scale<O>,

@@ -5,12 +5,15 @@
 #include "plait/backends/cpu/simd/weights-inl.h"
 
 // Weighted sums of stored rows: 32 columns of the output stay in registers while the rows pass by, in order.
+// Whole blocks take the widest vectors that the format can be read to, Row<L>; the end of a row takes Row<O>.
 namespace plait::backends::cpu::simd {
 namespace {
 
-template <class O, class W, int Queries>
+template <class O, template <class> class Row, class L, int Queries>
 struct WeightedColumns {
     using F = typename O::F;
+    using W = Row<O>;
+    static constexpr int kVectors = 32 / L::kLanes;
     const WeightedRowsArgs& a;
     int64_t query;
     int64_t block;  // columns 32 * block ..
@@ -21,28 +24,37 @@ struct WeightedColumns {
     }
     float weight(int q, int64_t i) const { return a.weights[(query + q) * a.weights_stride + i]; }
 
+    void load_block(const uint8_t* p, typename L::F (&values)[kVectors]) const {
+        values[0] = Row<L>::template load<0>(p, block);
+        if constexpr (kVectors == 4) {
+            values[1] = Row<L>::template load<1>(p, block);
+            values[3] = Row<L>::template load<3>(p, block);
+        }
+        values[kVectors / 2] = Row<L>::template load<2>(p, block);
+    }
+
     void whole() const {
-        F sum[Queries][4];
+        using Wide = typename L::F;
+        Wide sum[Queries][kVectors];
 #pragma GCC unroll 4
         for (int q = 0; q < Queries; ++q)
 #pragma GCC unroll 4
-            for (int part = 0; part < 4; ++part) sum[q][part] = O::load(out(q, part));
+            for (int v = 0; v < kVectors; ++v) sum[q][v] = L::load(out(q, 0) + v * L::kLanes);
         for (int64_t i = 0; i < a.rows; ++i) {
             const uint8_t* p = row(i);
-            const F values[4] = {W::template load<0>(p, block), W::template load<1>(p, block),
-                                 W::template load<2>(p, block), W::template load<3>(p, block)};
+            Wide values[kVectors];
+            load_block(p, values);
 #pragma GCC unroll 4
             for (int q = 0; q < Queries; ++q) {
-                const F weights = O::set(weight(q, i));
+                const Wide weights = L::set(weight(q, i));
 #pragma GCC unroll 4
-                for (int part = 0; part < 4; ++part)
-                    sum[q][part] = O::fma(weights, values[part], sum[q][part]);
+                for (int v = 0; v < kVectors; ++v) sum[q][v] = L::fma(weights, values[v], sum[q][v]);
             }
         }
 #pragma GCC unroll 4
         for (int q = 0; q < Queries; ++q)
 #pragma GCC unroll 4
-            for (int part = 0; part < 4; ++part) O::store(out(q, part), sum[q][part]);
+            for (int v = 0; v < kVectors; ++v) L::store(out(q, 0) + v * L::kLanes, sum[q][v]);
     }
 
     // One part of 8 columns, of which the first n exist.
@@ -74,10 +86,10 @@ struct WeightedColumns {
     }
 };
 
-template <class O, class W>
+template <class O, template <class> class Row, class L = typename O::Lanes>
 void weighted_rows(const WeightedRowsArgs& a) {
     for_tiles<O::kTileRows>(a.queries, [&]<int Queries>(int64_t query) {
-        WeightedColumns<O, W, Queries> columns{a, query, 0};
+        WeightedColumns<O, Row, L, Queries> columns{a, query, 0};
         for (; 32 * columns.block + 32 <= a.width; ++columns.block) columns.whole();
         columns.template tail<0>();
     });
