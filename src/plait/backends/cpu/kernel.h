@@ -28,6 +28,11 @@ struct KernelCall {
     std::span<std::atomic<int32_t>> counters;
     int32_t workers = 1;
 
+    // What is done with every stretch of the output as soon as it is written: another call and its
+    // Kernel::values; nullptr: nothing.
+    const KernelCall* then = nullptr;
+    void (*then_values)(const KernelCall& call, int64_t begin, int64_t count) = nullptr;
+
     // Values [begin, begin + count) of the output are written: multiples of kQuantisedBlock with a twin.
     void finish(int64_t begin, int64_t count) const;
 
@@ -71,6 +76,15 @@ struct Kernel {
                        const ir::TensorDesc& output) = nullptr;
     // Whether items write such stretches in another order, and call finish() for each.
     bool finishes = false;
+    // Whether an item's stretches are parts of rows, multiples of kQuantisedBlock where rows are: such a call
+    // can be followed value by value, and joined with others of as many rows and values.
+    bool can_lead = false;
+    // Whether item i reads the first input and writes the output, or state, at index i of the outermost axis
+    // only: two such calls, of which one makes the other's first input, can be one step.
+    bool by_index = false;
+    // For ops on every value by itself: values [begin, begin + count) of the output, within a row; nullptr:
+    // other ops. All operands have the output's values, but a second one may be a row for all rows.
+    void (*values)(const KernelCall& call, int64_t begin, int64_t count) = nullptr;
 };
 inline constexpr int64_t kNoStretch = 0;
 

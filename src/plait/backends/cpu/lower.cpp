@@ -25,13 +25,10 @@ class Lowering {
     }
 
   private:
-    // A step before scratch has offsets: storage numbers beside the places.
+    // A step before scratch has offsets: until then storage numbers stand in their place.
     struct Draft {
         Step step;
         plan::WorkStep work;
-        int32_t quantised_storage = -1;
-        int32_t twin_storage = -1;
-        int32_t shared_storage = -1;
         const ir::Node* host_action = nullptr;
     };
 
@@ -60,22 +57,147 @@ class Lowering {
         if (ir::op_is_host_action(node.op)) return lower_host_action(node);
         if (ir::op_is_view(node.op)) return;
         const Kernel& kernel = choose_kernel(node);
+        if (kernel.values != nullptr && follow(node, kernel)) return;
         const int32_t quantised = kernel.activation == ActivationFormat::q8 ? quantise(node.inputs[0]) : -1;
         Draft draft;
-        draft.step = {.kernel = &kernel, .op = &node.op, .name = node.name};
-        for (ir::ValueId id : node.inputs) {
-            draft.step.inputs.push_back(place_of(id));
-            draft.work.reads.push_back(storage_of(id));
-        }
+        draft.step = step_of(node, kernel);
+        for (ir::ValueId id : node.inputs) draft.work.reads.push_back(storage_of(id));
         if (quantised >= 0) draft.work.reads.push_back(quantised);
-        for (ir::ValueId id : node.outputs) {
-            draft.step.outputs.push_back(place_of(id));
-            draft.work.writes.push_back(storage_of(id));
-        }
-        draft.quantised_storage = quantised;
+        for (ir::ValueId id : node.outputs) draft.work.writes.push_back(storage_of(id));
+        draft.step.quantised_offset = quantised;
+        if (kernel.by_index) join_maker(node, draft);
         note_workspace(kernel, node);
         share(kernel, node, draft);
         drafts_.push_back(std::move(draft));
+    }
+
+    Step step_of(const ir::Node& node, const Kernel& kernel) const {
+        Step step{.kernel = &kernel, .op = &node.op, .name = node.name};
+        for (ir::ValueId id : node.inputs) step.inputs.push_back(place_of(id));
+        for (ir::ValueId id : node.outputs) step.outputs.push_back(place_of(id));
+        return step;
+    }
+
+    // --- steps that go along with others
+
+    static constexpr size_t kNobody = SIZE_MAX;
+
+    // The draft that writes a storage.
+    size_t maker_of(int32_t storage) const {
+        const auto found = std::ranges::find_if(
+            drafts_, [&](const Draft& draft) { return std::ranges::count(draft.work.writes, storage) > 0; });
+        return found == drafts_.end() ? kNobody : static_cast<size_t>(found - drafts_.begin());
+    }
+
+    bool writes(const Step& step, int32_t storage) const {
+        const Place& output = step.outputs[0];
+        return output.home == Home::scratch ? output.offset == storage : false;
+    }
+
+    // The step behind all those that follow it.
+    static Step& last_of(Step& step) { return step.followers.empty() ? step : last_of(step.followers[0]); }
+
+    // Work on every value by itself needs no step of its own behind the product that makes the last of its
+    // operands: it follows value by value. Another product that no barrier parts from that one is joined to
+    // it.
+    bool follow(const ir::Node& node, const Kernel& kernel) {
+        size_t leader = kNobody;
+        for (const ir::ValueId id : node.inputs) {
+            const size_t maker = maker_of(storage_of(id));
+            if (maker != kNobody && (leader == kNobody || maker > leader)) leader = maker;
+        }
+        if (leader == kNobody || !can_lead(drafts_[leader]) || !same_values(node)) return false;
+        const Step& last = last_of(drafts_[leader].step);
+        if (std::ranges::none_of(node.inputs, [&](ir::ValueId id) { return writes(last, storage_of(id)); }))
+            return false;
+        const size_t joined = joined_operand(node, leader);
+        if (joined == leader) return false;
+        if (joined != kNobody) {
+            join(joined, leader);
+            --leader;
+        }
+        Draft& draft = drafts_[leader];
+        for (const ir::ValueId id : node.inputs) {
+            if (std::ranges::count(draft.work.writes, storage_of(id)) == 0)
+                draft.work.reads.push_back(storage_of(id));
+        }
+        draft.work.writes.push_back(storage_of(node.outputs[0]));
+        last_of(draft.step).followers.push_back(step_of(node, kernel));
+        return true;
+    }
+
+    // What makes the first input index by index is joined to a step that reads it so.
+    void join_maker(const ir::Node& node, Draft& draft) {
+        const size_t maker = maker_of(storage_of(node.inputs[0]));
+        if (maker == kNobody) return;
+        Draft& first = drafts_[maker];
+        if (first.host_action != nullptr || !first.step.kernel->by_index || first.step.twin_offset >= 0)
+            return;
+        const auto meet = [](const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+            return std::ranges::any_of(a,
+                                       [&](int32_t storage) { return std::ranges::count(b, storage) > 0; });
+        };
+        for (size_t later = maker + 1; later < drafts_.size(); ++later) {
+            const plan::WorkStep& work = drafts_[later].work;
+            if (meet(work.reads, first.work.writes) || meet(work.writes, first.work.reads)) return;
+        }
+        std::erase(draft.work.reads, storage_of(node.inputs[0]));
+        take(first, draft);
+        drafts_.erase(drafts_.begin() + static_cast<std::ptrdiff_t>(maker));
+    }
+
+    // The first becomes a part of the second, run in front of it item by item.
+    static void take(Draft& first, Draft& second) {
+        second.work.reads.insert(second.work.reads.end(), first.work.reads.begin(), first.work.reads.end());
+        second.work.writes.insert(second.work.writes.end(), first.work.writes.begin(),
+                                  first.work.writes.end());
+        second.step.joined.push_back(std::move(first.step));
+    }
+
+    static bool can_lead(const Draft& draft) {
+        return draft.host_action == nullptr && draft.step.kernel->can_lead;
+    }
+
+    // Operands have the output's values, or the second is one row for all of its rows.
+    bool same_values(const ir::Node& node) const {
+        const ir::TensorDesc& output = graph_.value(node.outputs[0]).desc;
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            const ir::TensorDesc& desc = graph_.value(node.inputs[i]).desc;
+            const bool row = i == 1 && desc.shape.rank() == 1 && desc.shape.last() == output.shape.last();
+            if (!row && (desc.shape != output.shape || desc.rows != output.rows)) return false;
+        }
+        return homes_.place_of(node.outputs[0]).home == Home::scratch;
+    }
+
+    // The draft of another operand that no barrier parts from the leader: kNobody if there is none, the
+    // leader itself if there is one that cannot be joined to it.
+    size_t joined_operand(const ir::Node& node, size_t leader) const {
+        std::vector<plan::WorkStep> work;
+        for (const Draft& draft : drafts_) work.push_back(draft.work);
+        const std::vector<int32_t> interval_of = plan::intervals(work);
+        size_t joined = kNobody;
+        for (const ir::ValueId id : node.inputs) {
+            const int32_t storage = storage_of(id);
+            const size_t maker = maker_of(storage);
+            if (maker == kNobody || maker == leader || interval_of[maker] != interval_of[leader]) continue;
+            if (joined != kNobody || !can_join(maker, leader, storage)) return leader;
+            joined = maker;
+        }
+        return joined;
+    }
+
+    // Whether the draft may run item by item in front of the leader, which comes later.
+    bool can_join(size_t maker, size_t leader, int32_t storage) const {
+        const Step &first = drafts_[maker].step, &second = drafts_[leader].step;
+        if (!can_lead(drafts_[maker]) || !writes(first, storage)) return false;
+        if (!first.followers.empty() || !first.joined.empty() || !second.joined.empty()) return false;
+        return first.kernel->items == second.kernel->items && first.outputs[0].desc == second.outputs[0].desc;
+    }
+
+    // No draft between the two reads what the first writes, since no barrier parts them.
+    void join(size_t maker, size_t leader) {
+        take(drafts_[maker], drafts_[leader]);
+        drafts_.erase(drafts_.begin() + static_cast<std::ptrdiff_t>(maker));
     }
 
     void lower_host_action(const ir::Node& node) {
@@ -108,20 +230,29 @@ class Lowering {
     }
 
     bool quantise_where_made(int32_t storage, int32_t twin) {
-        const auto makes_it = [&](const Draft& draft) {
-            return std::ranges::count(draft.work.writes, storage) > 0;
-        };
-        const auto maker = std::ranges::find_if(drafts_, makes_it);
-        if (maker == drafts_.end() || maker->host_action != nullptr) return false;
-        if (maker->step.kernel->stretch == nullptr) return false;
+        const size_t maker = maker_of(storage);
+        if (maker == kNobody || drafts_[maker].host_action != nullptr) return false;
+        Draft& draft = drafts_[maker];
+        for (Step* step = &draft.step; step != nullptr;
+             step = step->followers.empty() ? nullptr : &step->followers[0]) {
+            if (!writes(*step, storage) || !quantise_here(draft.step, *step)) continue;
+            step->twin_offset = twin;
+            draft.work.writes.push_back(twin);
+            return true;
+        }
+        return false;
+    }
+
+    // Whether a step, or one that follows it, writes its output in stretches that can be quantised.
+    static bool quantise_here(Step& leader, const Step& step) {
+        const ir::TensorDesc& output = step.outputs[0].desc;
+        if (leader.kernel->can_lead) return output.shape.last() % kQuantisedBlock == 0;
+        if (leader.kernel->stretch == nullptr) return false;
         std::vector<ir::TensorDesc> inputs;
-        for (const Place& place : maker->step.inputs) inputs.push_back(place.desc);
-        const int64_t stretch =
-            maker->step.kernel->stretch(*maker->step.op, inputs, maker->step.outputs[0].desc);
+        for (const Place& place : leader.inputs) inputs.push_back(place.desc);
+        const int64_t stretch = leader.kernel->stretch(*leader.op, inputs, output);
         if (stretch == kNoStretch || stretch % kQuantisedBlock != 0) return false;
-        maker->step.stretch = stretch;
-        maker->twin_storage = twin;
-        maker->work.writes.push_back(twin);
+        leader.stretch = stretch;
         return true;
     }
 
@@ -131,7 +262,7 @@ class Lowering {
                       .name = graph_.value(id).name + " quantised",
                       .inputs = {place_of(id)}};
         draft.work = {{storage_of(id)}, {twin}, false};
-        draft.quantised_storage = twin;
+        draft.step.quantised_offset = twin;
         drafts_.push_back(std::move(draft));
     }
 
@@ -145,9 +276,10 @@ class Lowering {
         if (kernel.shared == nullptr) return;
         const auto descs = graph_.input_descs(node);
         draft.step.shared = kernel.shared(node.op, descs, graph_.groups(), device_.workers);
-        draft.shared_storage = static_cast<int32_t>(bytes_.size());
+        const auto storage = static_cast<int32_t>(bytes_.size());
+        draft.step.shared_offset = storage;
         bytes_.push_back(draft.step.shared.bytes);
-        draft.work.writes.push_back(draft.shared_storage);
+        draft.work.writes.push_back(storage);
     }
 
     void assign_scratch() {
@@ -156,24 +288,25 @@ class Lowering {
         const std::vector<int32_t> interval_of = plan::intervals(work);
         const plan::ScratchPlan scratch = plan::plan_scratch(work, interval_of, bytes_, kAlignment);
         scratch_bytes_ = scratch.bytes;
-        const auto settle = [&](Place& place) {
-            if (place.home == Home::scratch) place.offset = scratch.offset[static_cast<size_t>(place.offset)];
-        };
         for (size_t i = 0; i < drafts_.size(); ++i) {
-            Draft& draft = drafts_[i];
-            for (Place& place : draft.step.inputs) settle(place);
-            for (Place& place : draft.step.outputs) settle(place);
-            if (draft.quantised_storage >= 0) {
-                draft.step.quantised_offset = scratch.offset[static_cast<size_t>(draft.quantised_storage)];
-            }
-            if (draft.twin_storage >= 0) {
-                draft.step.twin_offset = scratch.offset[static_cast<size_t>(draft.twin_storage)];
-            }
-            if (draft.shared_storage >= 0) {
-                draft.step.shared_offset = scratch.offset[static_cast<size_t>(draft.shared_storage)];
-            }
-            draft.step.barrier_before = i > 0 && interval_of[i] != interval_of[i - 1];
+            settle(drafts_[i].step, scratch);
+            drafts_[i].step.barrier_before = i > 0 && interval_of[i] != interval_of[i - 1];
         }
+    }
+
+    // Storage numbers become offsets.
+    static void settle(Step& step, const plan::ScratchPlan& scratch) {
+        const auto settle_offset = [&](int64_t& offset) {
+            if (offset >= 0) offset = scratch.offset[static_cast<size_t>(offset)];
+        };
+        for (auto* places : {&step.inputs, &step.outputs}) {
+            for (Place& place : *places)
+                if (place.home == Home::scratch) settle_offset(place.offset);
+        }
+        for (int64_t* offset : {&step.quantised_offset, &step.twin_offset, &step.shared_offset})
+            settle_offset(*offset);
+        for (auto* others : {&step.joined, &step.followers})
+            for (Step& other : *others) settle(other, scratch);
     }
 
     Lowered split() {

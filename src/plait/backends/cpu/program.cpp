@@ -86,6 +86,21 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     }
     bound.counters = std::vector<std::atomic<int32_t>>(static_cast<size_t>(step.shared.counters));
     bound.call.counters = bound.counters;
+    const auto bind_others = [&](const std::vector<Step>& steps) {
+        std::vector<std::unique_ptr<BoundStep>> others;
+        for (const Step& other : steps) {
+            others.push_back(std::make_unique<BoundStep>());
+            bind_step(*others.back(), other, binder, bindings, program, view);
+        }
+        return others;
+    };
+    bound.joined = bind_others(step.joined);
+    bound.followers = bind_others(step.followers);
+    ENSURE(bound.followers.size() <= 1, "a step is followed by one");
+    for (const auto& follower : bound.followers) {
+        bound.call.then = &follower->call;
+        bound.call.then_values = follower->kernel->values;
+    }
 }
 
 }  // namespace
@@ -104,6 +119,10 @@ CpuProgram::CpuProgram(ir::Graph graph, const device::DeviceDescription& device,
 }
 
 void KernelCall::finish(int64_t begin, int64_t count) const {
+    if (then != nullptr) {
+        then_values(*then, begin, count);
+        then->finish(begin, count);
+    }
     if (twin.blocks == nullptr) return;
     simd->quantise(out().as<float>() + begin, quantised_from(twin, begin), count);
 }
@@ -114,6 +133,7 @@ void BoundStep::reset() {
 }
 
 void BoundStep::run(int64_t item, std::byte* workspace) const {
+    for (const auto& other : joined) other->kernel->run(other->call, item, workspace);
     kernel->run(call, item, workspace);
     if (!kernel->finishes) call.finish(item * stretch, stretch);
 }

@@ -27,6 +27,10 @@ struct Step {
     int64_t shared_offset = -1;  // in scratch: SharedNeeds::bytes
     SharedNeeds shared;
     bool barrier_before = false;  // something it needs was made since the last barrier
+    // Other steps without barriers of their own: those whose item `i` is run before this one's, and the one
+    // that follows every stretch of values (Kernel::values), if any.
+    std::vector<Step> joined;
+    std::vector<Step> followers;
 };
 
 // Steps between two host actions; `shown` and `received` are the operands of the host action behind it.
@@ -71,7 +75,7 @@ class CpuProgram : public device::Program {
 struct BoundStep {
     // Before a run of the segment.
     void reset();
-    // One item, and what it wrote quantised where somebody wants that.
+    // One item, what is joined and follows, and what it wrote quantised where somebody wants that.
     void run(int64_t item, std::byte* workspace) const;
 
     const Kernel* kernel = nullptr;
@@ -79,6 +83,8 @@ struct BoundStep {
     bool barrier_before = false;
     std::vector<ir::Operand> operands;  // inputs, then outputs
     KernelCall call;
+    std::vector<std::unique_ptr<BoundStep>> joined;
+    std::vector<std::unique_ptr<BoundStep>> followers;
     std::vector<std::atomic<int32_t>> counters;
     int64_t stretch = 0;
     alignas(64) std::atomic<int64_t> next{0};  // the first item nobody has taken

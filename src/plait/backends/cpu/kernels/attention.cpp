@@ -206,7 +206,8 @@ void add_attention_kernels(const KernelChoice& choice, std::vector<Kernel>& list
                     .finishes = true});
     list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = device::cache_formats()},
                     .items = token_items,
-                    .run = run_kv_write});
+                    .run = run_kv_write,
+                    .by_index = true});
 }
 
 }  // namespace plait::backends::cpu

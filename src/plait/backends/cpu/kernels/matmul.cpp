@@ -16,7 +16,7 @@ using simd::MatmulArgs;
 // unpacked of 32 weight rows; their activations pass by once for all of them, also from the last cache.
 constexpr int64_t kRowBlock = 32;
 constexpr int64_t kTokenBlock = 128;
-static_assert(kRowBlock % simd::kPackedRows == 0);
+static_assert(kRowBlock % simd::kPackedRows == 0 && kRowBlock % kQuantisedBlock == 0);
 // Of an expert's rows, when its tokens have to be looked for first.
 constexpr int64_t kExpertRowBlock = 128;
 
@@ -115,6 +115,7 @@ void run_matmul(const KernelCall& call, int64_t item, std::byte* workspace) {
     };
     Layout::set_activations(call, token, args);
     Layout::multiply(call, args, workspace);
+    for (int64_t t = token; t < token + args.tokens; ++t) call.finish(t * rows + row, args.rows);
 }
 
 // Products with the experts that a step's tokens chose.
@@ -238,8 +239,13 @@ void add_pair(device::FormatSet formats, const char* layout, int64_t multiple, A
         return device::SupportRow{
             .op = op, .weight_formats = formats, .weight_layout = layout, .weight_multiple = multiple};
     };
-    list.push_back({row(ir::op_id_of<ir::Matmul>()), activation, matmul_items, run_matmul<Layout>,
-                    Layout::workspace_bytes});
+    list.push_back({.support = row(ir::op_id_of<ir::Matmul>()),
+                    .activation = activation,
+                    .items = matmul_items,
+                    .run = run_matmul<Layout>,
+                    .workspace_bytes = Layout::workspace_bytes,
+                    .finishes = true,
+                    .can_lead = true});
     list.push_back({row(ir::op_id_of<ir::MatmulExperts>()), activation, expert_items, run_experts<Layout>,
                     experts_workspace<Layout>});
 }

@@ -52,6 +52,25 @@ void run_norm(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     (kLayer ? call.simd->layer_norm : call.simd->rms_norm)(args);
 }
 
+// --- stretches of values
+
+const float* values_of(const KernelCall& call, size_t input, int64_t begin) {
+    return call.in(input).as<float>() + begin;
+}
+float* values_of_output(const KernelCall& call, int64_t begin) { return call.out().as<float>() + begin; }
+
+void add_values(const KernelCall& call, int64_t begin, int64_t count) {
+    const bool per_row = call.in(1).desc.shape.rank() == call.in(0).desc.shape.rank();
+    call.simd->add(values_of(call, 0, begin),
+                   values_of(call, 1, per_row ? begin : begin % row_width(call.in(0))),
+                   values_of_output(call, begin), count);
+}
+
+void scale_values(const KernelCall& call, int64_t begin, int64_t count) {
+    call.simd->scale(values_of(call, 0, begin), values_of_output(call, begin), count,
+                     call.as<ir::Scale>().factor);
+}
+
 void run_add(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const bool per_row = call.in(1).desc.shape.rank() == call.in(0).desc.shape.rank();
     call.simd->add(in_row(call, 0, item), in_row(call, 1, per_row ? item : 0), out_row(call, item),
@@ -145,6 +164,16 @@ simd::BinaryFn gated_function(const simd::KernelTable& simd, ir::Activation acti
             return simd.sigmoid_mul;
     }
     return nullptr;
+}
+
+void activate_values(const KernelCall& call, int64_t begin, int64_t count) {
+    activation_function(*call.simd, call.as<ir::Activate>().activation)(values_of(call, 0, begin),
+                                                                        values_of_output(call, begin), count);
+}
+
+void gated_values(const KernelCall& call, int64_t begin, int64_t count) {
+    gated_function(*call.simd, call.as<ir::GatedActivate>().activation)(
+        values_of(call, 0, begin), values_of(call, 1, begin), values_of_output(call, begin), count);
 }
 
 void run_activate(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
@@ -274,6 +303,15 @@ Kernel whole_row_kernel(int64_t (*items)(const KernelCall&),
     return kernel;
 }
 
+// The same for ops on every value by itself.
+template <class OpType>
+Kernel value_kernel(void (*run)(const KernelCall&, int64_t, std::byte*),
+                    void (*values)(const KernelCall&, int64_t, int64_t)) {
+    Kernel kernel = whole_row_kernel<OpType>(row_items, run);
+    kernel.values = values;
+    return kernel;
+}
+
 }  // namespace
 
 void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
@@ -287,13 +325,13 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
     list.push_back(row_kernel<ir::SumSquares>(output_items, run_sum_squares));
     list.push_back(whole_row_kernel<ir::RmsScale>(row_items, run_rms_scale));
-    list.push_back(whole_row_kernel<ir::Add>(row_items, run_add));
+    list.push_back(value_kernel<ir::Add>(run_add, add_values));
     list.push_back(whole_row_kernel<ir::Combine>(row_items, run_combine));
-    list.push_back(whole_row_kernel<ir::Scale>(row_items, run_scale));
+    list.push_back(value_kernel<ir::Scale>(run_scale, scale_values));
     list.push_back(whole_row_kernel<ir::Clamp>(row_items, run_clamp));
     list.push_back(whole_row_kernel<ir::SoftCap>(row_items, run_soft_cap));
-    list.push_back(whole_row_kernel<ir::Activate>(row_items, run_activate));
-    list.push_back(whole_row_kernel<ir::GatedActivate>(row_items, run_gated));
+    list.push_back(value_kernel<ir::Activate>(run_activate, activate_values));
+    list.push_back(value_kernel<ir::GatedActivate>(run_gated, gated_values));
     list.push_back(whole_row_kernel<ir::ClampedSwiglu>(row_items, run_clamped_swiglu));
     list.push_back(whole_row_kernel<ir::AddExpertBias>(row_items, run_add_expert_bias));
     list.push_back(row_kernel<ir::Slice>(row_items, run_slice));
@@ -301,7 +339,9 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::Pad>(row_items, run_pad));
     list.push_back(whole_row_kernel<ir::Concat>(row_items, run_concat));
     list.push_back(row_kernel<ir::GatherRows>(output_items, run_gather));
-    list.push_back(row_kernel<ir::Rope>(output_items, run_rope));
+    Kernel rope = row_kernel<ir::Rope>(output_items, run_rope);
+    rope.by_index = true;
+    list.push_back(rope);
     list.push_back(row_kernel<ir::WeightedSum>(output_items, run_weighted_sum));
     // Tiny, or waiting for the memory of one thread anyway.
     list.push_back(row_kernel<ir::RopeAngles>(one_item, run_reference));

@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plait/backends/cpu/program.h"
+#include "support.h"
+
+// How often the workers of a CPU wait for each other.
+namespace plait::system_test {
+namespace {
+
+// Barriers of the step for so many tokens.
+int64_t barriers(const char* size, int64_t tokens) {
+    engine::EngineOptions options = options_for(synth_model("llama", size, "Q4_K"), 64);
+    options.devices = "cpu";
+    const engine::Prepared prepared = engine::prepare(options);
+    for (size_t i = 0; i < prepared.ladder.size(); ++i) {
+        if (prepared.ladder[i].tokens < tokens) continue;
+        const auto& program = dynamic_cast<const backends::cpu::CpuProgram&>(*prepared.programs[i]);
+        const auto& steps = program.segment_list()[0].steps;
+        return std::ranges::count(steps, true, &backends::cpu::Step::barrier_before);
+    }
+    return -1;
+}
+
+// Norm, queries with keys and values, rotation with what the cache gets, attention, its output with the sum; norm, gate
+// with up and their product, down with the sum.
+TEST(Barriers, ADenseLayerHasEight) {
+    for (const int64_t tokens : {1, 32}) {
+        const int64_t two = barriers("layers=2,width=256,heads=4,kv_heads=2,ffn=512,vocab=300,ctx=64", tokens);
+        const int64_t four = barriers("layers=4,width=256,heads=4,kv_heads=2,ffn=512,vocab=300,ctx=64", tokens);
+        EXPECT_EQ(four - two, 2 * 8) << tokens << " tokens";
+    }
+}
+
+}  // namespace
+}  // namespace plait::system_test
