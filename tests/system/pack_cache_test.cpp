@@ -164,7 +164,8 @@ TEST_F(PackCacheTest, DamagedFilesAreWrittenAnew) {
     ASSERT_EQ(files().size(), 1u);
     const fs::path file = files().front();
     const auto size = fs::file_size(file);
-    for (const uintmax_t length : {uintmax_t{0}, uintmax_t{31}, uintmax_t{4096}, size / 2, size - 1, size + 1}) {
+    for (const uintmax_t length :
+         {uintmax_t{0}, uintmax_t{31}, uintmax_t{4096}, size / 2, size - 1, size + 1}) {
         fs::resize_file(file, length);
         EXPECT_FALSE(found(options())) << length;
         EXPECT_EQ(logits(options()), expected) << length;
@@ -176,7 +177,10 @@ TEST_F(PackCacheTest, DamagedFilesAreWrittenAnew) {
 TEST_F(PackCacheTest, VerifyingFindsADamagedImage) {
     const auto expected = logits(options());
     ASSERT_EQ(files().size(), 1u);
-    std::fstream(files().front(), std::ios::in | std::ios::out | std::ios::binary).seekp(5000).put('\x5a').put('\xa5');
+    std::fstream(files().front(), std::ios::in | std::ios::out | std::ios::binary)
+        .seekp(5000)
+        .put('\x5a')
+        .put('\xa5');
     EXPECT_TRUE(found(options()));
     EngineOptions verifying = options();
     verifying.pack_cache.verify = true;

@@ -72,8 +72,7 @@ void make_cache_folder(const fs::path& folder) {
         if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return;
         error = errno;
     }
-    throw Error(
-        fmt::format("cannot make {}: {}", folder.string(), std::generic_category().message(error)));
+    throw Error(fmt::format("cannot make {}: {}", folder.string(), std::generic_category().message(error)));
 }
 
 void mark_used(const fs::path& file) { (void)::utimensat(AT_FDCWD, file.c_str(), nullptr, 0); }

@@ -26,8 +26,7 @@ class CacheFolder : public testing::Test {
 
     void put(const std::string& name, size_t bytes, int hours_ago) const {
         std::ofstream(folder_ / name) << std::string(bytes, 'x');
-        fs::last_write_time(folder_ / name,
-                            fs::file_time_type::clock::now() - std::chrono::hours(hours_ago));
+        fs::last_write_time(folder_ / name, fs::file_time_type::clock::now() - std::chrono::hours(hours_ago));
     }
     std::vector<std::string> names() const {
         std::vector<std::string> names;

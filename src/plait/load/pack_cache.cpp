@@ -33,8 +33,7 @@ PackedFileContents contents_of(const std::string& key, std::span<const std::span
 }  // namespace
 
 PackCacheWriter::PackCacheWriter(Task task)
-    : task_(std::move(task)),
-      file_bytes_(contents_of(task_.key, task_.images).file_bytes()) {
+    : task_(std::move(task)), file_bytes_(contents_of(task_.key, task_.images).file_bytes()) {
     try {
         thread_ = std::thread([this] { work_in_background(); });
     } catch (const std::system_error& error) {

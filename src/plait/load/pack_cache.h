@@ -18,10 +18,10 @@ namespace plait::load {
 struct Weights;
 
 struct PackCacheOptions {
-    std::string folder;                   // empty: nothing is kept or looked for
-    int64_t least_bytes = 16 << 20;       // packing fewer takes no time worth a file
-    int64_t most_bytes = 0;               // of all files together; 0: see make_room()
-    bool verify = false;                  // read the whole file and compare its hashes before it is used
+    std::string folder;              // empty: nothing is kept or looked for
+    int64_t least_bytes = 16 << 20;  // packing fewer takes no time worth a file
+    int64_t most_bytes = 0;          // of all files together; 0: see make_room()
+    bool verify = false;             // read the whole file and compare its hashes before it is used
 };
 
 // Writes packed weights on a thread of the lowest priority, which takes no time from a core that computes.

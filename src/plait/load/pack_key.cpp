@@ -52,9 +52,9 @@ std::string pack_key(const ModelWeights& weights, std::span<const PackedPart> pa
     for (size_t i = 0; i < files.size(); ++i) key += file_line(weights.file.parts()[i], files[i]);
     for (const PackedPart& part : parts) {
         const device::StoredTensor& tensor = weights.tensors[part.weight];
-        key += fmt::format("{} {} of member {}, {}, as {} in {} bytes\n", quote(weights.specs[part.weight].name),
-                           tensor.desc.text(), part.member, slice_text(tensor, part.member),
-                           part.image.layout_id, part.image.bytes);
+        key += fmt::format("{} {} of member {}, {}, as {} in {} bytes\n",
+                           quote(weights.specs[part.weight].name), tensor.desc.text(), part.member,
+                           slice_text(tensor, part.member), part.image.layout_id, part.image.bytes);
     }
     return key;
 }

@@ -134,8 +134,8 @@ void PackedFile::check(const PackedFileContents& contents) const {
     if (header.file_bytes != bytes.size())
         throw Error(fmt::format("it has {} bytes, expected {}", bytes.size(), header.file_bytes));
     if (header != header_of(contents, places)) throw Error("it holds other weights than expected");
-    const auto tail = bytes.subspan(static_cast<size_t>(places.index),
-                                    static_cast<size_t>(places.hash - places.index));
+    const auto tail =
+        bytes.subspan(static_cast<size_t>(places.index), static_cast<size_t>(places.hash - places.index));
     if (read_at<uint64_t>(bytes, places.hash) != hash_of(header, tail)) throw Error("its index is damaged");
     for (size_t i = 0; i < bytes_.size(); ++i) {
         const auto entry =
@@ -213,7 +213,8 @@ void PackedFileWriter::commit() {
     tail.insert(tail.end(), key.begin(), key.end());
     append(tail, hash_of(header_of(contents, places), tail));
     file_.write(tail);
-    ENSURE(static_cast<int64_t>(file_.position()) == places.file_bytes, "a file is as large as its header says");
+    ENSURE(static_cast<int64_t>(file_.position()) == places.file_bytes,
+           "a file is as large as its header says");
     file_.commit();
 }
 

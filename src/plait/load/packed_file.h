@@ -16,9 +16,9 @@ struct XXH3_state_s;
 
 // Files of packed weights: images, and a key that says what they were made of.
 //
-//     0       header: "PLAITPCK", u32 version, u32 bytes of the key, u64 number of images, u64 bytes of the file
-//     4096    images, each from a multiple of 4096 on, with zeros between
-//     behind  index: by image u64 offset, u64 bytes, u64 XXH3-64 of them
+//     0       header: "PLAITPCK", u32 version, u32 bytes of the key, u64 number of images, u64 bytes of the
+//     file 4096    images, each from a multiple of 4096 on, with zeros between behind  index: by image u64
+//     offset, u64 bytes, u64 XXH3-64 of them
 //             key
 //             u64 XXH3-64 of header, index and key, at the end of the file
 //
@@ -40,9 +40,10 @@ struct PackedFileContents {
 // A packed file mapped read-only. Thread-safe to read.
 class PackedFile {
   public:
-    // Nothing when there is no file. Throws Error when there is one that cannot be read or does not have these
-    // contents. Does not look into the images.
-    static std::optional<PackedFile> open(const std::filesystem::path& path, const PackedFileContents& contents);
+    // Nothing when there is no file. Throws Error when there is one that cannot be read or does not have
+    // these contents. Does not look into the images.
+    static std::optional<PackedFile> open(const std::filesystem::path& path,
+                                          const PackedFileContents& contents);
 
     std::span<const std::byte> image(size_t index) const;
     // Reads all images and throws Error when one is not what was written.
@@ -61,8 +62,8 @@ class PackedFile {
 // Writes one, a little with every step. Used by one thread at a time.
 class PackedFileWriter {
   public:
-    // The images stay where they are, and as they are, until the last step. Throws Error when the folder cannot
-    // be written to.
+    // The images stay where they are, and as they are, until the last step. Throws Error when the folder
+    // cannot be written to.
     PackedFileWriter(const std::filesystem::path& path, std::string key,
                      std::vector<std::span<const std::byte>> images);
     ~PackedFileWriter();
