@@ -368,7 +368,8 @@ void shrink_context(Prepared& prepared, const EngineOptions& asked) {
     if (fits > 0 && prepared.options.context != fits) try_context(fits);
 }
 
-// Last of all: what is decided does not depend on what a cache happens to have, only how much of it is taken.
+// Last of all, so that nothing that is decided depends on what a cache happens to have; only what is counted
+// as stored and as mapped does.
 void look_for_packed_weights(Prepared& prepared) {
     if (!prepared.options.use_mapping) return;
     prepared.pack_cache = load::PackCache(prepared.options.pack_cache, prepared.model_weights());

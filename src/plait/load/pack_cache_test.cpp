@@ -7,7 +7,8 @@
 
 #include "plait/load/weights.h"
 
-// The writer; what a cache finds and keeps of a model is tested with the engine (tests/system/pack_cache_test).
+// The writer; what a cache finds and keeps of a model is tested with the engine
+// (tests/system/pack_cache_test).
 namespace plait::load {
 namespace {
 
