@@ -24,7 +24,7 @@ struct PackCacheOptions {
     bool verify = false;             // read the whole file and compare its hashes before it is used
 };
 
-// Writes packed weights on a thread of the lowest priority, which takes no time from a core that computes.
+// Writes packed weights on a thread of the lowest priority, which leaves the cores to those that compute.
 // finish(), and the destructor, do what is left themselves. What goes wrong is said in one line of the log,
 // and the file is not written. finish() is for one thread.
 class PackCacheWriter {
