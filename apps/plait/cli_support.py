@@ -5,6 +5,7 @@ A test file ends with `main()` and is called as: FILE PLAIT [unittest's argument
 """
 import array
 import ast
+import os
 import pathlib
 import subprocess
 import sys
@@ -21,6 +22,8 @@ DONE, FAILED, WRONG_USAGE = 0, 1, 2
 PLAIT = pathlib.Path(sys.argv[1]).resolve()
 _FOLDER = tempfile.TemporaryDirectory(prefix="plait_cli_test.")
 WORK = pathlib.Path(_FOLDER.name)  # files of this test; gone when it ends
+CACHE = WORK / "cache"
+os.environ["XDG_CACHE_HOME"] = str(CACHE)  # instead of the user's
 MODEL = WORK / "model.gguf"  # what synth makes if not told otherwise; see main()
 PROMPT_IDS = ",".join(str(i * 37 % 500) for i in range(100))
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from cli_support import (best_ids, CliTest, command_line, CONTEXT, DONE, FAILED, GOLDEN, greedy_of, main, MODEL,
+from cli_support import (best_ids, CACHE, CliTest, command_line, CONTEXT, DONE, FAILED, GOLDEN, greedy_of, main, MODEL,
                          NO_TOKENIZER, plait, read_npy, Result, run_flags, synth, WORK)
 
 
@@ -178,6 +178,37 @@ class SameResultsTest(CliTest):
         for devices in ("gpu", "cpu*0", "cpu*x", "cpu*257", "cpu,", ",sim", "cpu:0*2", "sim:", "sim:-1", "sim:1X",
                         "sim:0"):
             self.misused("--devices", *run_flags("--devices", devices))
+
+
+class PackCacheTest(CliTest):
+    def test_the_second_start_uses_what_the_first_one_packed(self):
+        # Small models are not worth a file.
+        self.done(*run_flags())
+        model = synth("large.gguf", size="layers=1,width=256,heads=4,kv_heads=4,ffn=256,vocab=70000", kind="Q8_0")
+        self.done("plan", "-m", model)
+        self.assertFalse(CACHE.exists())
+
+        def run(*flags, **options):
+            return self.done("run", "-m", model, "-p", "the moon", "-n", 4, "--temp", 0, "-v", *flags, **options)
+
+        first = run("--no-pack-cache")
+        self.assertNotIn("packed weights", first.err)
+        self.assertFalse(CACHE.exists())
+        for told, flags in (("are kept in", ()), ("come from", ()), ("come from", ("--verify",))):
+            result = run(*flags)
+            self.assertIn(f"packed weights {told} {CACHE}/plait/packed/", result.err)
+            self.assertEqual(result.out, first.out)
+        self.assertEqual((CACHE / "plait" / "packed").stat().st_mode & 0o777, 0o700)
+        file, = (CACHE / "plait" / "packed").iterdir()
+        file.write_bytes(file.read_bytes()[:-1])
+        damaged = run()
+        self.assertIn("packing anew", damaged.err)
+        self.assertEqual(damaged.out, first.out)
+        self.assertIn("come from", run().err)
+        self.assertNotIn("packed weights", run("--no-pack-cache").err)
+        self.assertIn("cannot make", run(env=dict(os.environ, XDG_CACHE_HOME="/proc/self")).err)
+        relative = run(env=dict(os.environ, XDG_CACHE_HOME="relative", HOME=str(WORK / "home"))).err
+        self.assertIn(f"are kept in {WORK}/home/.cache/plait/packed/", relative)
 
 
 class LogitsTest(CliTest):

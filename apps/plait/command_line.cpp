@@ -89,7 +89,8 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
                "seed of sampling (default, and -1: drawn and printed)")
         ->type_name("N");
     add_pre(app, flags.pre);
-    app.add_flag("--verify", flags.verify, "hash the whole model file and report the hash");
+    app.add_flag("--verify", flags.verify,
+                 "hash the whole model file, report the hash, and check kept packed weights");
     add_number(app, "--truncate-prompt", flags.truncate_prompt, 1,
                "keep only the last N tokens of a longer prompt");
     app.add_option("--report", flags.report, "write metrics to this file as JSON")->type_name("FILE");
@@ -124,7 +125,7 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
                  "compare what members hold alike, bit for bit, after every exchange");
     app.add_flag("--fast", flags.fast, "allow kernels whose bits depend on the batch (there are none)");
     app.add_flag("--no-pack-cache", flags.no_pack_cache,
-                 "do not keep packed weights on disk (none are kept)");
+                 "neither keep packed weights on disk for the next start nor use kept ones");
     add_choice(app, "--flash-attn", flags.flash_attention, {"on", "off", "auto"},
                "-fa on|off|auto: accepted; attention is always the blocked kind");
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <system_error>
@@ -102,6 +103,25 @@ std::string read_all(std::FILE* file, const std::string& name) {
     return text;
 }
 
+// Where programs of this user keep what they can make again (the XDG base directories); empty where there is
+// no such place. Paths there must be absolute to count.
+std::filesystem::path cache_home() {
+    const auto absolute = [](const char* name) {
+        const char* value = std::getenv(name);
+        const std::filesystem::path path(value == nullptr ? "" : value);
+        return path.is_absolute() ? path : std::filesystem::path();
+    };
+    if (const auto cache = absolute("XDG_CACHE_HOME"); !cache.empty()) return cache;
+    const auto home = absolute("HOME");
+    return home.empty() ? home : home / ".cache";
+}
+
+load::PackCacheOptions pack_cache_options(const CommonFlags& flags) {
+    const std::filesystem::path home = cache_home();
+    if (flags.split.no_pack_cache || home.empty()) return {};
+    return {.folder = (home / "plait" / "packed").string(), .verify = flags.verify};
+}
+
 }  // namespace
 
 engine::EngineOptions engine_options(const CommonFlags& flags) {
@@ -112,6 +132,7 @@ engine::EngineOptions engine_options(const CommonFlags& flags) {
     const int devices = options.described.empty() ? engine::check_devices(options.devices)
                                                   : static_cast<int>(options.described.size());
     options.split = split_options(flags.split, devices);
+    options.pack_cache = pack_cache_options(flags);
     warn_of_idle_flags(flags.split);
     return options;
 }

@@ -73,7 +73,7 @@ def fetch_model(script, name):
 
 def run(*flags, prompt=PROMPT):
     """Text and log of one run of a prompt."""
-    command = [PLAIT, "run", "-m", PATH, "-p", prompt, *map(str, flags)]
+    command = [PLAIT, "run", "--no-pack-cache", "-m", PATH, "-p", prompt, *map(str, flags)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr}")
@@ -88,7 +88,7 @@ def generation_rate(*flags):
 def one_token_run():
     """Seconds from start to end, and the most memory that was resident, in bytes."""
     began = time.monotonic()
-    child = subprocess.Popen([PLAIT, "run", "-m", PATH, "-p", PROMPT, "--temp", "0", "-n", "1"],
+    child = subprocess.Popen([PLAIT, "run", "--no-pack-cache", "-m", PATH, "-p", PROMPT, "--temp", "0", "-n", "1"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)  # it was waited for behind Popen's back

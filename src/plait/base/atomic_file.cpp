@@ -78,6 +78,12 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     position_ += bytes.size();
 }
 
+void AtomicFile::start_writeback() {
+    flush();
+    // Only advice: what goes wrong with the disk is seen in commit().
+    ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 void AtomicFile::commit() {
     ENSURE(!committed_, "commit twice");
     flush();

@@ -25,6 +25,9 @@ class AtomicFile {
 
     // Appends; buffered, so small writes are cheap. Throws Error (a full disk, say).
     void write(std::span<const std::byte> bytes);
+    // Begins to bring what was written so far to the disk, so that little of a large file is left to wait for
+    // in commit(), and that unwritten pages do not pile up in memory.
+    void start_writeback();
     // Bytes written so far.
     uint64_t position() const { return position_; }
     // Makes the file visible. Called once, last; throws Error and leaves the target untouched on failure.

@@ -85,6 +85,17 @@ TEST_F(AtomicFileTest, EmptyAndManySizesAroundTheBuffer) {
     EXPECT_TRUE(contents(folder_ / "out") == expected);
 }
 
+TEST_F(AtomicFileTest, WritesBackInBetween) {
+    AtomicFile file(folder_ / "out");
+    for (const char* text : {"one ", "two ", "three"}) {
+        file.write(bytes_of(text));
+        file.start_writeback();
+        EXPECT_EQ(files(), 0u);
+    }
+    file.commit();
+    EXPECT_EQ(contents(folder_ / "out"), "one two three");
+}
+
 TEST_F(AtomicFileTest, TwoWritersOfOneNameDoNotMix) {
     const fs::path path = folder_ / "out";
     AtomicFile first(path);

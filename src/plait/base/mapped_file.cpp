@@ -38,21 +38,36 @@ class Descriptor {
     int fd_;
 };
 
-size_t regular_file_size(const Descriptor& file, const std::filesystem::path& path) {
+FileIdentity identity_of(const struct stat& status) {
+    return {.device = status.st_dev,
+            .inode = status.st_ino,
+            .bytes = static_cast<uint64_t>(status.st_size),
+            .modified_seconds = status.st_mtim.tv_sec,
+            .modified_nanoseconds = status.st_mtim.tv_nsec};
+}
+
+FileIdentity identify_regular_file(const Descriptor& file, const std::filesystem::path& path) {
     struct stat status {};
     if (::fstat(file.get(), &status) != 0) fail(path, errno);
     if (S_ISDIR(status.st_mode))
         throw Error(fmt::format("cannot read {}: it is a directory, expected a file", path.string()));
     if (!S_ISREG(status.st_mode))
         throw Error(fmt::format("cannot read {}: it is not a regular file", path.string()));
-    return static_cast<size_t>(status.st_size);
+    return identity_of(status);
 }
 
 }  // namespace
 
+std::optional<FileIdentity> identify_file(const std::filesystem::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+    return identity_of(status);
+}
+
 MappedFile::MappedFile(const std::filesystem::path& path) {
     const Descriptor file(path);
-    const size_t size = regular_file_size(file, path);
+    identity_ = identify_regular_file(file, path);
+    const auto size = static_cast<size_t>(identity_.bytes);
     if (size == 0) return;
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (address == MAP_FAILED) fail(path, errno);
@@ -72,12 +87,14 @@ void MappedFile::forget(std::span<const std::byte> part) const {
 
 MappedFile::~MappedFile() { unmap(); }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})), identity_(other.identity_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     if (this != &other) {
         unmap();
         bytes_ = std::exchange(other.bytes_, {});
+        identity_ = other.identity_;
     }
     return *this;
 }

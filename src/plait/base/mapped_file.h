@@ -1,10 +1,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 namespace plait {
+
+// Tells a file from every other, and from itself before and after it was written to.
+struct FileIdentity {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    uint64_t bytes = 0;
+    int64_t modified_seconds = 0;
+    int64_t modified_nanoseconds = 0;
+    bool operator==(const FileIdentity&) const = default;
+};
+// Of what the path leads to now; nothing when that is nothing. Any thread.
+std::optional<FileIdentity> identify_file(const std::filesystem::path& path);
 
 // A whole regular file mapped read-only. The bytes stay where they are for the life of the object and of
 // whatever it is moved into. Reading is thread-safe. Pages come from the page cache on first touch; if
@@ -22,6 +36,8 @@ class MappedFile {
 
     // Page-aligned.
     std::span<const std::byte> bytes() const { return bytes_; }
+    // Of the file when it was opened.
+    const FileIdentity& identity() const { return identity_; }
 
     // Gives up the pages that hold `part`, of bytes(), and that would count as this process's memory; they
     // come back on the next touch. Thread-safe.
@@ -31,6 +47,7 @@ class MappedFile {
     void unmap();
 
     std::span<const std::byte> bytes_;
+    FileIdentity identity_;
 };
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <fstream>
 #include <string>
 
@@ -46,6 +47,26 @@ TEST_F(MappedFileTest, HoldsTheBytes) {
         for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7);
         EXPECT_EQ(text_of(MappedFile(file_with(text))), text) << size;
     }
+}
+
+TEST_F(MappedFileTest, KnowsWhichFileItWas) {
+    const fs::path path = file_with("some text");
+    MappedFile file(path);
+    const FileIdentity identity = file.identity();
+    EXPECT_EQ(identity.bytes, 9u);
+    EXPECT_EQ(identify_file(path), identity);
+    const MappedFile moved(std::move(file));
+    EXPECT_EQ(moved.identity(), identity);
+    const auto time = fs::last_write_time(path);
+    fs::last_write_time(path, time + std::chrono::nanoseconds(1));
+    EXPECT_NE(identify_file(path), identity) << "touched";
+    fs::last_write_time(path, time);
+    EXPECT_EQ(identify_file(path), identity);
+    fs::copy_file(path, folder_ / "copy");
+    fs::last_write_time(folder_ / "copy", time);
+    EXPECT_NE(identify_file(folder_ / "copy"), identity) << "another file";
+    fs::remove(path);
+    EXPECT_EQ(identify_file(path), std::nullopt);
 }
 
 TEST_F(MappedFileTest, ForgottenBytesComeBack) {

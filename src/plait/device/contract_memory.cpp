@@ -251,6 +251,59 @@ TEST_P(DeviceContract, WrapsHostBytesOrDeclines) {
         << "nothing to read behind";
 }
 
+// Images of a tensor of type `desc` that has just been written, copied to where a file could have them.
+struct KeptImages {
+    explicit KeptImages(const Buffer& buffer) {
+        for (const Image& image : buffer.images(1)) {
+            std::byte* place = storage_[count_];
+            std::ranges::copy(image, place);
+            images_[count_++] = Image(place, image.size());
+        }
+    }
+    std::span<const Image> images() const { return std::span(images_).first(count_); }
+
+  private:
+    alignas(4096) std::byte storage_[1][8192];
+    Image images_[1];
+    size_t count_ = 0;
+};
+
+TEST_P(DeviceContract, PackedBytesServeAgainOrAreNone) {
+    const DeviceDescription& self = device().describe();
+    const TensorDesc desc{DType::Q4_0, {17, 96}};
+    const std::vector<TensorDesc> two{desc, desc};
+    for (size_t i = 0; i < self.buffer_types.size(); ++i) {
+        BufferType& type = device().buffer_type(static_cast<int>(i));
+        const auto buffer = type.alloc(two, Usage::weights);
+        for (int32_t tensor : {0, 1})
+            stream().write(whole(*buffer, tensor), ir::test::make_tensor(desc, tensor + 1).bytes);
+        stream().synchronise();
+        const std::vector<ImageDescription> described = type.describe_images(desc);
+        ASSERT_EQ(buffer->images(1).size(), described.size());
+        EXPECT_EQ(type.wrap_images({}, desc), nullptr) << "nothing is no tensor";
+        if (described.empty()) continue;
+        EXPECT_NE(self.buffer_types[i].layout_id, kRowLayout) << "the file has plain rows already";
+        ASSERT_EQ(described.size(), 1u);
+        EXPECT_EQ(described[0].layout_id, self.buffer_types[i].layout_id);
+        EXPECT_EQ(described[0].bytes, type.bytes(desc));
+        const KeptImages kept(*buffer);
+        EXPECT_EQ(static_cast<int64_t>(kept.images()[0].size()), described[0].bytes);
+        EXPECT_FALSE(std::ranges::equal(buffer->images(0)[0], kept.images()[0])) << "of other values";
+        const auto wrapped = type.wrap_images(kept.images(), desc);
+        ASSERT_NE(wrapped, nullptr);
+        EXPECT_EQ(wrapped->stored_bytes(), 0);
+        EXPECT_EQ(wrapped->usage(), Usage::weights);
+        EXPECT_EQ(&wrapped->type(), &type);
+        ASSERT_EQ(wrapped->tensors().size(), 1u);
+        EXPECT_EQ(wrapped->tensors()[0], desc);
+        EXPECT_EQ(wrapped->images(0)[0].data(), kept.images()[0].data()) << "where they are";
+        const Image shorter = kept.images()[0].first(kept.images()[0].size() - 1);
+        EXPECT_EQ(type.wrap_images({&shorter, 1}, desc), nullptr);
+        const Image shifted(kept.images()[0].data() + 1, kept.images()[0].size());
+        EXPECT_EQ(type.wrap_images({&shifted, 1}, desc), nullptr);
+    }
+}
+
 // In every layout but plain rows.
 TEST_P(DeviceContract, PackedTensorsAreWrittenWholeAndNeverRead) {
     const DeviceDescription& self = device().describe();

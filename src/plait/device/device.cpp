@@ -24,6 +24,15 @@ std::unique_ptr<Buffer> BufferType::alloc(std::span<const ir::TensorDesc> tensor
     return alloc(std::span<const StoredTensor>(stored), usage);
 }
 
+std::vector<ImageDescription> BufferType::describe_images(const StoredTensor& /*tensor*/) const { return {}; }
+
+std::unique_ptr<Buffer> BufferType::wrap_images(std::span<const Image> /*images*/,
+                                                const StoredTensor& /*tensor*/) {
+    return nullptr;
+}
+
+std::vector<Image> Buffer::images(int32_t /*tensor*/) const { return {}; }
+
 Region whole(Buffer& buffer, int32_t tensor) {
     const int64_t bytes = buffer.tensors()[static_cast<size_t>(tensor)].bytes();
     return {.buffer = &buffer, .tensor = tensor, .offset = 0, .row_bytes = bytes, .rows = 1, .stride = bytes};

@@ -43,6 +43,15 @@ struct StoredTensor {
         : desc(whole), layout(std::move(lies)), weight(which) {}
 };
 
+// The bytes of a packed tensor on one member of a device, from its first to the end of its over-read.
+using Image = std::span<const std::byte>;
+
+struct ImageDescription {
+    std::string layout_id;  // empty: the member has no part of the tensor
+    int64_t bytes = 0;
+    bool operator==(const ImageDescription&) const = default;
+};
+
 // How a model's weights and state lie over a device's members, by index.
 struct Placement {
     std::vector<ir::Layout> weights;
@@ -103,6 +112,15 @@ class BufferType {
                                          int64_t readable_behind) = 0;
     // Whether wrap() will do it, for a tensor with so many bytes behind it.
     virtual bool can_wrap(const StoredTensor& tensor, int64_t readable_behind) const = 0;
+
+    // Packed bytes can be kept and serve another time. By member, what images a tensor's bytes are; empty
+    // when one of them is plain rows, which the file has already, or nothing the host can read. What an
+    // image's bytes depend on is the tensor's values, its desc, the member's slice, and this description.
+    // Pure.
+    virtual std::vector<ImageDescription> describe_images(const StoredTensor& tensor) const;
+    // A buffer of one tensor that uses such images where they are, each aligned as describe() says; they must
+    // outlive it and not change. nullptr where they are not those that describe_images() tells of.
+    virtual std::unique_ptr<Buffer> wrap_images(std::span<const Image> images, const StoredTensor& tensor);
 };
 
 class Buffer {
@@ -116,6 +134,9 @@ class Buffer {
     virtual int64_t stored_bytes() const = 0;
     // The same by member of the device.
     virtual std::vector<int64_t> member_stored_bytes() const { return {stored_bytes()}; }
+    // A tensor's images as its type describes them, empty where there are none. They stay where they are as
+    // long as the buffer lives; their bytes are final once the stream that wrote them is synchronised.
+    virtual std::vector<Image> images(int32_t tensor) const;
 };
 
 // `rows` pieces of `row_bytes` bytes, `stride` bytes apart, in one tensor of a buffer, from byte `offset` of

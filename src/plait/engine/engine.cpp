@@ -26,14 +26,19 @@ int64_t largest_shown(const Prepared& prepared) {
     return prepared.options.tap ? prepared.options.micro_batch * prepared.model->summary().width : 0;
 }
 
+load::Weights loaded_weights(const Prepared& prepared, device::Stream& stream,
+                             const Engine::LoadProgress& progress) {
+    load::LoadOptions options = prepared.load_options();
+    options.progress = progress;
+    return load::load_weights(prepared.model_weights(), stream, options);
+}
+
 }  // namespace
 
 Engine::Engine(Prepared prepared, const LoadProgress& progress)
     : prepared_((require_memory(prepared), std::move(prepared))),
       stream_(prepared_.device->make_stream()),
-      weights_(load::load_weights(prepared_.file, prepared_.model->weights(), prepared_.weight_tensors(),
-                                  prepared_.layouts, *prepared_.device, *stream_,
-                                  {.use_mapping = prepared_.options.use_mapping, .progress = progress})),
+      weights_(loaded_weights(prepared_, *stream_, progress)),
       state_memory_(
           prepared_.device->row_buffer_type().alloc(prepared_.state_tensors(), device::Usage::state)),
       state_(group_specs(prepared_), prepared_.options.max_sequences, prepared_.options.context,
@@ -48,9 +53,12 @@ Engine::Engine(Prepared prepared, const LoadProgress& progress)
         slots_.push_back(std::make_unique<Slot>(prepared_, weights_.regions, state));
     }
     appends_.reserve(static_cast<size_t>(prepared_.options.max_sequences));
+    pack_cache_writer_ = prepared_.pack_cache.keep(weights_);
 }
 
 Engine::~Engine() = default;
+
+void Engine::finish_pack_cache() { pack_cache_writer_.reset(); }
 
 Outcome Engine::step(std::span<const Feed> feeds) {
     check(feeds);

@@ -33,8 +33,8 @@ enum class Outcome : uint8_t { done, cancelled };
 // steps allocate nothing. One thread at a time, except stop().
 class Engine {
   public:
-    // Takes memory and loads the weights. Throws Error when the model does not fit, naming what it needs and
-    // what is free.
+    // Takes memory and loads the weights; those that were packed begin to be written to the cache, if there
+    // is to be one. Throws Error when the model does not fit, naming what it needs and what is free.
     // `progress` is called during construction with bytes done and in all.
     using LoadProgress = std::function<void(int64_t done, int64_t total)>;
     explicit Engine(Prepared prepared, const LoadProgress& progress = {});
@@ -66,6 +66,10 @@ class Engine {
     // one, as cancelled; that step clears it.
     StopWord& stop() { return stop_; }
 
+    // Returns when no packed weights are being written to the cache any more, which may take a core's time
+    // and the disk's. Destruction does the same.
+    void finish_pack_cache();
+
     const EngineOptions& options() const { return prepared_.options; }
     const Prepared& prepared() const { return prepared_; }
     const models::Model& model() const { return *prepared_.model; }
@@ -88,6 +92,7 @@ class Engine {
     Prepared prepared_;
     std::unique_ptr<device::Stream> stream_;
     load::Weights weights_;
+    std::unique_ptr<load::PackCacheWriter> pack_cache_writer_;  // ends before the weights do
     std::unique_ptr<device::Buffer> state_memory_;
     state::PagedState state_;
     std::vector<std::unique_ptr<Slot>> slots_;

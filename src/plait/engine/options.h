@@ -8,6 +8,7 @@
 
 #include "plait/collectives/lower.h"
 #include "plait/dtype/dtype.h"
+#include "plait/load/pack_cache.h"
 #include "plait/plan/cut.h"
 #include "plait/state/paged_state.h"
 
@@ -59,6 +60,7 @@ struct EngineOptions {
     bool exact = false;         // F32 activations
     bool repack = true;
     bool use_mapping = true;
+    load::PackCacheOptions pack_cache;  // used only with use_mapping
 
     int64_t context = -1;  // tokens per sequence; 0: as trained; -1: the smallest of trained, 8192 and what
                            // half of the free memory holds

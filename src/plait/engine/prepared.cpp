@@ -11,7 +11,6 @@
 #include "plait/base/log.h"
 #include "plait/engine/devices.h"
 #include "plait/engine/ladder.h"
-#include "plait/load/weights.h"
 
 namespace plait::engine {
 namespace {
@@ -152,9 +151,7 @@ void count_memory(Prepared& prepared) {
         for (size_t member = 0; member < bytes.size(); ++member)
             prepared.members[member].*what += bytes[member] * times;
     };
-    const auto weights =
-        load::weight_bytes(prepared.file, prepared.model->weights(), prepared.weight_tensors(),
-                           prepared.layouts, device, prepared.options.use_mapping);
+    const auto weights = load::weight_bytes(prepared.model_weights(), prepared.load_options());
     for (size_t member = 0; member < weights.size(); ++member) {
         prepared.members[member].weights = weights[member].stored;
         prepared.members[member].mapped_weights = weights[member].mapped;
@@ -224,6 +221,18 @@ std::vector<StoredTensor> Prepared::weight_tensors() const {
         tensors.emplace_back(weight.desc, placement.weights[index], static_cast<int32_t>(index));
     }
     return tensors;
+}
+
+load::ModelWeights Prepared::model_weights() const {
+    return {.file = file,
+            .specs = model->weights(),
+            .tensors = weight_tensors(),
+            .layouts = layouts,
+            .device = *device};
+}
+
+load::LoadOptions Prepared::load_options() const {
+    return {.use_mapping = options.use_mapping, .cache = &pack_cache};
 }
 
 int64_t Prepared::group_bytes(size_t group) const {
@@ -359,6 +368,14 @@ void shrink_context(Prepared& prepared, const EngineOptions& asked) {
     if (fits > 0 && prepared.options.context != fits) try_context(fits);
 }
 
+// Last of all, so that nothing that is decided depends on what a cache happens to have; only what is counted
+// as stored and as mapped does.
+void look_for_packed_weights(Prepared& prepared) {
+    if (!prepared.options.use_mapping) return;
+    prepared.pack_cache = load::PackCache(prepared.options.pack_cache, prepared.model_weights());
+    if (prepared.pack_cache.found()) count_memory(prepared);
+}
+
 }  // namespace
 
 int64_t free_memory(const Prepared& prepared, size_t member) {
@@ -378,6 +395,7 @@ Prepared prepare(const EngineOptions& options) {
     // What weights and compute take beside the cache is known only now; a context nobody asked for makes room
     // for them.
     if (options.context < 0 && missing_memory(prepared) > 0) shrink_context(prepared, options);
+    look_for_packed_weights(prepared);
     return prepared;
 }
 

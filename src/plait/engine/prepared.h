@@ -8,6 +8,7 @@
 #include "plait/device/device.h"
 #include "plait/engine/options.h"
 #include "plait/gguf/file.h"
+#include "plait/load/weights.h"
 #include "plait/models/model.h"
 
 namespace plait::engine {
@@ -15,7 +16,7 @@ namespace plait::engine {
 // What a device, or a member of it, would hold, bytes.
 struct MemoryNeeds {
     int64_t weights = 0;         // stored on the device
-    int64_t mapped_weights = 0;  // used where they lie in the file
+    int64_t mapped_weights = 0;  // used where they lie in the model's file, or in that of the pack cache
     int64_t mirrored = 0;        // of all weights, bytes that another member has too
     int64_t state = 0;
     int64_t compute = 0;  // step inputs, outputs and scratch of all slots
@@ -39,6 +40,7 @@ struct Prepared {
     std::vector<std::unique_ptr<device::Program>> programs;  // by capacity
     device::Placement placement;                             // of weights and state over the device's members
     std::vector<int> layouts;                                // by weight
+    load::PackCache pack_cache;                              // has all packed weights, or none
     std::vector<MemoryNeeds> members;                        // by member of the device
     MemoryNeeds memory;                                      // of all
     std::vector<double> shares;                              // of the model, by member; their sum is 1
@@ -47,6 +49,9 @@ struct Prepared {
     // The state tensors, in graph order.
     std::vector<device::StoredTensor> state_tensors() const;
     std::vector<device::StoredTensor> weight_tensors() const;
+    // For load_weights, as long as this object stays where it is.
+    load::ModelWeights model_weights() const;
+    load::LoadOptions load_options() const;
     // Bytes of a state group's pools.
     int64_t group_bytes(size_t group) const;
     // What one slot must have to serve every program.

@@ -98,6 +98,12 @@ uint64_t File::file_bytes() const {
                            [](uint64_t sum, const Part& part) { return sum + part.bytes.size(); });
 }
 
+std::vector<FileIdentity> File::identities() const {
+    std::vector<FileIdentity> identities;
+    for (const MappedFile& mapping : mappings_) identities.push_back(mapping.identity());
+    return identities;
+}
+
 const Tensor* File::find_tensor(std::string_view name) const {
     const auto name_of = [&](uint32_t i) { return tensors_[i].name; };
     const auto at = std::ranges::lower_bound(by_name_, name, {}, name_of);

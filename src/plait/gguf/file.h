@@ -66,6 +66,8 @@ class File {
     const std::string& source() const { return parts_.front().source; }
     const Metadata& metadata() const { return parts_.front().metadata; }
     uint64_t file_bytes() const;  // of all parts
+    // By part, of the files when they were opened; empty when the caller owns the bytes.
+    std::vector<FileIdentity> identities() const;
 
     std::span<const Tensor> tensors() const { return tensors_; }
     const Tensor* find_tensor(std::string_view name) const;  // nullptr when missing

@@ -25,41 +25,36 @@ int64_t readable_behind(const gguf::File& file, const gguf::Tensor& tensor) {
 // Which weights are used where the file has them: all that the device can, unless that is next to nothing.
 // The system maps the pages around one that is read too, so a few norms between matrices that were copied
 // would cost more than a copy of them.
-std::vector<bool> staying_in_file(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                                  std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
-                                  device::Device& device, bool use_mapping) {
+std::vector<bool> staying_in_file(const ModelWeights& weights, bool use_mapping) {
     constexpr int64_t kLeastShare = 64;  // one in so many bytes
-    std::vector<bool> stays(specs.size(), false);
+    std::vector<bool> stays(weights.specs.size(), false);
     int64_t all = 0, staying = 0;
-    for (size_t weight = 0; weight < specs.size(); ++weight) {
-        if (layouts[weight] < 0) continue;
-        const gguf::Tensor& tensor = source(file, specs[weight]);
-        const device::BufferType& type = device.buffer_type(layouts[weight]);
-        stays[weight] = use_mapping && type.can_wrap(tensors[weight], readable_behind(file, tensor));
-        const int64_t bytes = specs[weight].desc.bytes();
+    for (size_t weight = 0; weight < weights.specs.size(); ++weight) {
+        if (weights.layouts[weight] < 0) continue;
+        const int64_t behind = readable_behind(weights.file, source(weights.file, weights.specs[weight]));
+        stays[weight] = use_mapping && weights.type_of(weight).can_wrap(weights.tensors[weight], behind);
+        const int64_t bytes = weights.specs[weight].desc.bytes();
         all += bytes;
         if (stays[weight]) staying += bytes;
     }
-    if (staying * kLeastShare < all) stays.assign(specs.size(), false);
+    if (staying * kLeastShare < all) stays.assign(weights.specs.size(), false);
     return stays;
+}
+
+// By member, images that need no loading; empty where there are none.
+std::vector<device::Image> cached_images(const LoadOptions& options, size_t weight) {
+    return options.cache == nullptr ? std::vector<device::Image>() : options.cache->images(weight);
 }
 
 class Loader {
   public:
-    Loader(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-           std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
-           device::Device& device, device::Stream& stream, const LoadOptions& options)
-        : file_(file),
-          specs_(specs),
-          tensors_(tensors),
-          layouts_(layouts),
-          device_(device),
-          stream_(stream),
-          options_(options) {}
+    Loader(const ModelWeights& model, device::Stream& stream, const LoadOptions& options)
+        : model_(model), stream_(stream), options_(options) {}
 
     Weights run() {
-        weights_.regions.resize(specs_.size());
+        weights_.regions.resize(model_.specs.size());
         wrap_what_stays();
+        wrap_what_is_cached();
         allocate_the_rest();
         copy_the_rest();
         return std::move(weights_);
@@ -67,36 +62,48 @@ class Loader {
 
   private:
     void wrap_what_stays() {
-        const std::vector<bool> stays =
-            staying_in_file(file_, specs_, tensors_, layouts_, device_, options_.use_mapping);
-        for (size_t weight = 0; weight < specs_.size(); ++weight) {
+        const std::vector<bool> stays = staying_in_file(model_, options_.use_mapping);
+        for (size_t weight = 0; weight < stays.size(); ++weight) {
             if (!stays[weight]) continue;
-            const gguf::Tensor& tensor = source(file_, specs_[weight]);
-            auto buffer = device_.buffer_type(layouts_[weight])
-                              .wrap(tensor.data, tensors_[weight], readable_behind(file_, tensor));
-            ENSURE(buffer != nullptr, "memory the host can read can be the host's");
-            weights_.regions[weight] = device::whole(*buffer, 0);
-            weights_.buffers.push_back(std::move(buffer));
+            const gguf::Tensor& tensor = source_of(weight);
+            hold(weight, model_.type_of(weight).wrap(tensor.data, model_.tensors[weight],
+                                                     readable_behind(model_.file, tensor)));
         }
     }
 
+    void wrap_what_is_cached() {
+        for (size_t weight = 0; weight < model_.specs.size(); ++weight) {
+            const std::vector<device::Image> images = cached_images(options_, weight);
+            if (images.empty()) continue;
+            hold(weight, model_.type_of(weight).wrap_images(images, model_.tensors[weight]));
+        }
+    }
+
+    void hold(size_t weight, std::unique_ptr<device::Buffer> wrapped) {
+        ENSURE(wrapped != nullptr, "memory the host can read can be the host's");
+        weights_.regions[weight] = device::whole(*wrapped, 0);
+        weights_.buffers.push_back(std::move(wrapped));
+    }
+
+    const gguf::Tensor& source_of(size_t weight) const { return source(model_.file, model_.specs[weight]); }
+
     bool is_pending(size_t weight) const {
-        return layouts_[weight] >= 0 && weights_.regions[weight].buffer == nullptr;
+        return model_.layouts[weight] >= 0 && weights_.regions[weight].buffer == nullptr;
     }
 
     // One buffer for each buffer type that still has tensors to hold.
     void allocate_the_rest() {
-        const auto types = static_cast<int>(device_.describe().buffer_types.size());
+        const auto types = static_cast<int>(model_.device.describe().buffer_types.size());
         for (int type = 0; type < types; ++type) {
             std::vector<device::StoredTensor> stored;
             std::vector<size_t> held;
-            for (size_t weight = 0; weight < specs_.size(); ++weight) {
-                if (!is_pending(weight) || layouts_[weight] != type) continue;
-                stored.push_back(tensors_[weight]);
+            for (size_t weight = 0; weight < model_.specs.size(); ++weight) {
+                if (!is_pending(weight) || model_.layouts[weight] != type) continue;
+                stored.push_back(model_.tensors[weight]);
                 held.push_back(weight);
             }
             if (held.empty()) continue;
-            auto buffer = device_.buffer_type(type).alloc(stored, device::Usage::weights);
+            auto buffer = model_.device.buffer_type(type).alloc(stored, device::Usage::weights);
             for (size_t i = 0; i < held.size(); ++i) {
                 weights_.regions[held[i]] = device::whole(*buffer, static_cast<int32_t>(i));
                 to_copy_.push_back(held[i]);
@@ -109,22 +116,18 @@ class Loader {
     void copy_the_rest() {
         int64_t done = 0;
         for (size_t weight : to_copy_) {
-            const gguf::Tensor& tensor = source(file_, specs_[weight]);
+            const gguf::Tensor& tensor = source_of(weight);
             stream_.write(weights_.regions[weight], tensor.data);
-            file_.forget(tensor);  // else the process would hold it twice
-            done += specs_[weight].desc.bytes();
+            model_.file.forget(tensor);  // else the process would hold it twice
+            done += model_.specs[weight].desc.bytes();
             if (options_.progress) options_.progress(done, bytes_to_copy_);
         }
         stream_.synchronise();
         // Reading the next tensor brought the end of the one before back.
-        for (size_t weight : to_copy_) file_.forget(source(file_, specs_[weight]));
+        for (size_t weight : to_copy_) model_.file.forget(source_of(weight));
     }
 
-    const gguf::File& file_;
-    std::span<const ir::WeightSpec> specs_;
-    std::span<const device::StoredTensor> tensors_;
-    std::span<const int> layouts_;
-    device::Device& device_;
+    const ModelWeights& model_;
     device::Stream& stream_;
     const LoadOptions& options_;
     Weights weights_;
@@ -134,34 +137,29 @@ class Loader {
 
 }  // namespace
 
-std::vector<WeightBytes> weight_bytes(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                                      std::span<const device::StoredTensor> tensors,
-                                      std::span<const int> layouts, device::Device& device,
-                                      bool use_mapping) {
-    const std::vector<bool> stays = staying_in_file(file, specs, tensors, layouts, device, use_mapping);
-    std::vector<WeightBytes> bytes(static_cast<size_t>(device.describe().member_count()));
-    for (size_t weight = 0; weight < specs.size(); ++weight) {
-        if (layouts[weight] < 0) continue;
-        const device::StoredTensor& tensor = tensors[weight];
-        const device::BufferType& type = device.buffer_type(layouts[weight]);
-        std::vector<int64_t> held = type.member_bytes(tensor);
+std::vector<WeightBytes> weight_bytes(const ModelWeights& weights, const LoadOptions& options) {
+    const std::vector<bool> stays = staying_in_file(weights, options.use_mapping);
+    std::vector<WeightBytes> bytes(static_cast<size_t>(weights.device.describe().member_count()));
+    for (size_t weight = 0; weight < weights.specs.size(); ++weight) {
+        if (weights.layouts[weight] < 0) continue;
+        const device::StoredTensor& tensor = weights.tensors[weight];
+        const bool mapped = stays[weight] || !cached_images(options, weight).empty();
+        std::vector<int64_t> held = weights.type_of(weight).member_bytes(tensor);
         for (size_t member = 0; stays[weight] && member < held.size(); ++member) {
             if (held[member] > 0)
                 held[member] = ir::stored_desc(tensor.desc, tensor.layout, static_cast<int>(member)).bytes();
         }
         const std::vector<int64_t> mirrored = mirrored_bytes(tensor, held);
         for (size_t member = 0; member < bytes.size(); ++member) {
-            (stays[weight] ? bytes[member].mapped : bytes[member].stored) += held[member];
+            (mapped ? bytes[member].mapped : bytes[member].stored) += held[member];
             bytes[member].mirrored += mirrored[member];
         }
     }
     return bytes;
 }
 
-Weights load_weights(const gguf::File& file, std::span<const ir::WeightSpec> specs,
-                     std::span<const device::StoredTensor> tensors, std::span<const int> layouts,
-                     device::Device& device, device::Stream& stream, const LoadOptions& options) {
-    return Loader(file, specs, tensors, layouts, device, stream, options).run();
+Weights load_weights(const ModelWeights& weights, device::Stream& stream, const LoadOptions& options) {
+    return Loader(weights, stream, options).run();
 }
 
 }  // namespace plait::load

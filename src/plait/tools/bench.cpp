@@ -152,6 +152,7 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         result.device = engine.prepared().device->describe().details;
         result.weights_bytes = total_weight_bytes(engine.model());
         result.weight_bytes_per_token = bytes_per_token(engine.prepared());
+        engine.finish_pack_cache();
         Bench run(engine, bench);
         run.warm_up();
         std::vector<double> prompt, generation;

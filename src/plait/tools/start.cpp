@@ -22,7 +22,7 @@ std::string member_line(const engine::Prepared& prepared, size_t member) {
     const std::string mirrored =
         alone ? "" : fmt::format("{:.1f} MiB of it mirrored, ", mib(memory.mirrored));
     return fmt::format(
-        "{}: {}, {}, {:.1f} MiB weights ({}{:.1f} MiB of it used in the file), {:.1f} MiB cache, "
+        "{}: {}, {}, {:.1f} MiB weights ({}{:.1f} MiB of it mapped), {:.1f} MiB cache, "
         "{:.1f} MiB compute\n",
         device.name, device.details, share, mib(memory.all_weights()), mirrored, mib(memory.mapped_weights),
         mib(memory.state), mib(memory.compute));

@@ -52,14 +52,40 @@ std::unique_ptr<device::Buffer> CpuBufferType::wrap(std::span<const std::byte> h
                                                     int64_t readable_behind) {
     if (!can_wrap(tensor, readable_behind)) return nullptr;
     ENSURE(static_cast<int64_t>(host.size()) == tensor.desc.bytes(), "a wrapped tensor is whole");
+    return use(host.data(), tensor);
+}
+
+std::unique_ptr<device::Buffer> CpuBufferType::use(const std::byte* host,
+                                                   const device::StoredTensor& tensor) {
     // Weights are only read; the contract has no second kind of region for them.
-    auto* begin = const_cast<std::byte*>(host.data());
+    auto* begin = const_cast<std::byte*>(host);
     return std::make_unique<CpuBuffer>(*this, device::Usage::weights, std::vector{tensor.desc},
                                        std::vector{begin}, nullptr, 0);
 }
 
 bool CpuBufferType::can_wrap(const device::StoredTensor&, int64_t readable_behind) const {
     return is_rows() && readable_behind >= kOverRead;
+}
+
+std::vector<device::ImageDescription> CpuBufferType::describe_images(
+    const device::StoredTensor& tensor) const {
+    if (is_rows()) return {};
+    return {{.layout_id = description_.layout_id, .bytes = bytes(tensor)}};
+}
+
+std::unique_ptr<device::Buffer> CpuBufferType::wrap_images(std::span<const device::Image> images,
+                                                           const device::StoredTensor& tensor) {
+    if (is_rows() || images.size() != 1) return nullptr;
+    const device::Image& image = images.front();
+    const bool aligned = reinterpret_cast<uintptr_t>(image.data()) % kAlignment == 0;
+    if (!aligned || static_cast<int64_t>(image.size()) != bytes(tensor)) return nullptr;
+    return use(image.data(), tensor);
+}
+
+std::vector<device::Image> CpuBuffer::images(int32_t tensor) const {
+    if (type_.is_rows()) return {};
+    const int64_t bytes = type_.bytes(tensors_[static_cast<size_t>(tensor)]);
+    return {{begin(tensor), static_cast<size_t>(bytes)}};
 }
 
 CpuBuffer::CpuBuffer(CpuBufferType& type, device::Usage usage, std::vector<ir::TensorDesc> tensors,

@@ -34,10 +34,15 @@ class CpuBufferType : public device::BufferType {
     std::unique_ptr<device::Buffer> wrap(std::span<const std::byte> host, const device::StoredTensor& tensor,
                                          int64_t readable_behind) override;
     bool can_wrap(const device::StoredTensor& tensor, int64_t readable_behind) const override;
+    std::vector<device::ImageDescription> describe_images(const device::StoredTensor& tensor) const override;
+    std::unique_ptr<device::Buffer> wrap_images(std::span<const device::Image> images,
+                                                const device::StoredTensor& tensor) override;
 
     bool is_rows() const { return description_.layout_id == device::kRowLayout; }
 
   private:
+    std::unique_ptr<device::Buffer> use(const std::byte* host, const device::StoredTensor& tensor);
+
     std::string device_name_;
     device::BufferTypeDescription description_;
     LayoutBytesFn layout_bytes_;
@@ -57,6 +62,7 @@ class CpuBuffer : public device::Buffer {
     const CpuBufferType& cpu_type() const { return type_; }
     std::span<const ir::TensorDesc> tensors() const override { return tensors_; }
     int64_t stored_bytes() const override { return static_cast<int64_t>(mapped_bytes_); }
+    std::vector<device::Image> images(int32_t tensor) const override;
 
     std::byte* begin(int32_t tensor) const { return begins_[static_cast<size_t>(tensor)]; }
 

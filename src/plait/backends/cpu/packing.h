@@ -11,6 +11,7 @@
 // is packed matrix by matrix.
 namespace plait::backends::cpu {
 
+// Packed bytes are kept in files: whoever changes them changes the number (packing_test.cpp knows them).
 inline constexpr const char* kPackedLayout = "cpu.x8/2";
 
 // The block formats that can be packed.

@@ -135,6 +135,36 @@ std::unique_ptr<device::Buffer> MetaBufferType::wrap(std::span<const std::byte> 
                                         std::move(places), std::vector<device::Buffer*>{});
 }
 
+std::vector<device::ImageDescription> MetaBufferType::describe_images(const StoredTensor& tensor) const {
+    std::vector<device::ImageDescription> images;
+    for (int member = 0; member < members_.count(); ++member) {
+        images.emplace_back();
+        if (!holds(tensor, member)) continue;
+        const auto part = type_of(tensor, member).describe_images(part_desc(tensor, member));
+        if (part.empty()) return {};
+        images.back() = part.front();
+    }
+    return images;
+}
+
+std::unique_ptr<device::Buffer> MetaBufferType::wrap_images(std::span<const device::Image> images,
+                                                            const StoredTensor& tensor) {
+    if (images.size() != members_.devices.size()) return nullptr;
+    std::vector<MetaBuffer::Part> parts;
+    MetaBuffer::Places places(1, std::vector<device::Region>(members_.devices.size()));
+    for (int member = 0; member < members_.count(); ++member) {
+        if (!holds(tensor, member)) continue;
+        auto part =
+            type_of(tensor, member)
+                .wrap_images(images.subspan(static_cast<size_t>(member), 1), part_desc(tensor, member));
+        if (part == nullptr) return nullptr;
+        places[0][static_cast<size_t>(member)] = device::whole(*part, 0);
+        parts.push_back({member, std::move(part)});
+    }
+    return std::make_unique<MetaBuffer>(*this, device::Usage::weights, std::vector{tensor}, std::move(parts),
+                                        std::move(places), std::vector<device::Buffer*>{});
+}
+
 MetaBuffer::MetaBuffer(MetaBufferType& type, device::Usage usage, std::vector<StoredTensor> tensors,
                        std::vector<Part> parts, Places places, std::vector<device::Buffer*> of_members)
     : type_(type),
@@ -162,6 +192,18 @@ std::vector<int64_t> MetaBuffer::member_stored_bytes() const {
     std::vector<int64_t> bytes(static_cast<size_t>(type_.members()));
     for (const Part& part : parts_) bytes[static_cast<size_t>(part.member)] += part.buffer->stored_bytes();
     return bytes;
+}
+
+std::vector<device::Image> MetaBuffer::images(int32_t tensor) const {
+    std::vector<device::Image> images;
+    for (const device::Region& place : places_[static_cast<size_t>(tensor)]) {
+        images.emplace_back();
+        if (place.buffer == nullptr) continue;
+        const std::vector<device::Image> part = place.buffer->images(place.tensor);
+        if (part.empty()) return {};
+        images.back() = part.front();
+    }
+    return images;
 }
 
 MetaBuffer& meta_buffer(device::Buffer& buffer) {

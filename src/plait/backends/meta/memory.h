@@ -40,6 +40,10 @@ class MetaBufferType : public device::BufferType {
     std::unique_ptr<device::Buffer> wrap(std::span<const std::byte> host, const device::StoredTensor& tensor,
                                          int64_t readable_behind) override;
     bool can_wrap(const device::StoredTensor& tensor, int64_t readable_behind) const override;
+    // One of every member that has a part.
+    std::vector<device::ImageDescription> describe_images(const device::StoredTensor& tensor) const override;
+    std::unique_ptr<device::Buffer> wrap_images(std::span<const device::Image> images,
+                                                const device::StoredTensor& tensor) override;
 
     int members() const { return members_.count(); }
 
@@ -70,6 +74,7 @@ class MetaBuffer : public device::Buffer {
     std::span<const ir::TensorDesc> tensors() const override { return descs_; }
     int64_t stored_bytes() const override;
     std::vector<int64_t> member_stored_bytes() const override;
+    std::vector<device::Image> images(int32_t tensor) const override;
 
     const device::StoredTensor& tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
     const device::Region& place(int32_t tensor, int member) const {
