@@ -23,12 +23,14 @@ int64_t barriers(const char* size, int64_t tokens) {
     return -1;
 }
 
-// Norm, queries with keys and values, rotation with what the cache gets, attention, its output with the sum; norm, gate
-// with up and their product, down with the sum.
+// Norm, queries with keys and values, rotation with what the cache gets, attention, its output with the sum;
+// norm, gate with up and their product, down with the sum.
 TEST(Barriers, ADenseLayerHasEight) {
     for (const int64_t tokens : {1, 32}) {
-        const int64_t two = barriers("layers=2,width=256,heads=4,kv_heads=2,ffn=512,vocab=300,ctx=64", tokens);
-        const int64_t four = barriers("layers=4,width=256,heads=4,kv_heads=2,ffn=512,vocab=300,ctx=64", tokens);
+        const int64_t two =
+            barriers("layers=2,width=256,heads=4,kv_heads=2,ffn=512,vocab=300,ctx=64", tokens);
+        const int64_t four =
+            barriers("layers=4,width=256,heads=4,kv_heads=2,ffn=512,vocab=300,ctx=64", tokens);
         EXPECT_EQ(four - two, 2 * 8) << tokens << " tokens";
     }
 }

@@ -27,7 +27,8 @@ struct Builder {
         return graph.add(op, name, std::move(inputs))[0];
     }
     ValueId embed() {
-        return add(ir::Embed{}, "x", {weight(DType::F32, {100, 64}), graph.step_input(ir::StepInput::tokens)});
+        return add(ir::Embed{}, "x",
+                   {weight(DType::F32, {100, 64}), graph.step_input(ir::StepInput::tokens)});
     }
     ValueId product(const std::string& name, ValueId x, int64_t rows, int64_t k, DType type = DType::Q8_0) {
         return add(ir::Matmul{}, name, {x, weight(type, {rows, k})});
@@ -51,7 +52,9 @@ std::vector<std::string> names_of(const std::vector<Step>& steps) {
     return names;
 }
 
-int64_t barriers_of(const std::vector<Step>& steps) { return std::ranges::count(steps, true, &Step::barrier_before); }
+int64_t barriers_of(const std::vector<Step>& steps) {
+    return std::ranges::count(steps, true, &Step::barrier_before);
+}
 
 using Names = std::vector<std::string>;
 
