@@ -89,9 +89,15 @@ class Lowering {
         return found == drafts_.end() ? kNobody : static_cast<size_t>(found - drafts_.begin());
     }
 
-    bool writes(const Step& step, int32_t storage) const {
+    std::vector<plan::WorkStep> work_of_drafts() const {
+        std::vector<plan::WorkStep> work;
+        for (const Draft& draft : drafts_) work.push_back(draft.work);
+        return work;
+    }
+
+    static bool writes(const Step& step, int32_t storage) {
         const Place& output = step.outputs[0];
-        return output.home == Home::scratch ? output.offset == storage : false;
+        return output.home == Home::scratch && output.offset == storage;
     }
 
     // The step behind all those that follow it.
@@ -172,9 +178,7 @@ class Lowering {
     // The draft of another operand that no barrier parts from the leader: kNobody if there is none, the
     // leader itself if there is one that cannot be joined to it.
     size_t joined_operand(const ir::Node& node, size_t leader) const {
-        std::vector<plan::WorkStep> work;
-        for (const Draft& draft : drafts_) work.push_back(draft.work);
-        const std::vector<int32_t> interval_of = plan::intervals(work);
+        const std::vector<int32_t> interval_of = plan::intervals(work_of_drafts());
         size_t joined = kNobody;
         for (const ir::ValueId id : node.inputs) {
             const int32_t storage = storage_of(id);
@@ -283,8 +287,7 @@ class Lowering {
     }
 
     void assign_scratch() {
-        std::vector<plan::WorkStep> work;
-        for (const Draft& draft : drafts_) work.push_back(draft.work);
+        const std::vector<plan::WorkStep> work = work_of_drafts();
         const std::vector<int32_t> interval_of = plan::intervals(work);
         const plan::ScratchPlan scratch = plan::plan_scratch(work, interval_of, bytes_, kAlignment);
         scratch_bytes_ = scratch.bytes;

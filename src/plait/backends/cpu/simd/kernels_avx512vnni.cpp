@@ -6,8 +6,7 @@
 namespace plait::backends::cpu::simd {
 namespace {
 
-// 16 interleaved rows in 512 bits, for matmul_q8_x8 with several tokens: each lane does what it does in 256
-// bits.
+// 16 interleaved rows in 512 bits, for matmul_q8_x8: each lane does what it does in 256 bits.
 struct ZmmOps {
     static constexpr int kGroups = 2;
     static constexpr int kPanelVectors = 1;
@@ -71,9 +70,6 @@ struct ZmmOps {
     template <int N>
     static B shift_right_b(B v) {
         return _mm512_srli_epi16(v, N);
-    }
-    static B field_b(B v, int shift, int mask) {
-        return _mm512_and_si512(_mm512_srl_epi16(v, _mm_cvtsi32_si128(shift)), set_b(mask));
     }
     static B lookup_b(const int8_t* table, B codes) {
         const __m128i values = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
