@@ -23,20 +23,13 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
     for (int64_t r = 0; row + r < a.rows; ++r) out[r] = lanes[r];
 }
 
-// How far ahead of itself each stream of a single token asks the memory for weights. The hardware's own
-// prefetching restarts with every row group, which lasts only 18 blocks in a small model; asking for the same
-// place in the next tile covers each byte once. A tile too large for any second-level cache has long streams,
-// which only need help to run further ahead. docs/performance.md has the numbers.
-inline int64_t prefetch_distance(int64_t tile_bytes) {
-    constexpr int64_t kLargestTile = 64 * 1024;
-    constexpr int64_t kStreamAhead = 1024;
-    return tile_bytes <= kLargestTile ? tile_bytes : kStreamAhead;
-}
-
-// May point behind the weights: a prefetch does not fault.
+// A single token reads each weight once: the memory is the limit. It is fastest when asked for one line after
+// the other, without gaps, so a tile is one vector of rows and asks, while it is worked on, for the bytes of
+// the next one in the order in which they lie, whatever the order it reads its own. docs/performance.md has
+// the numbers. May point behind the weights: a prefetch does not fault.
 template <int Bytes>
 void prefetch(const uint8_t* p) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + line, 0, 2);
 }
 
@@ -99,7 +92,6 @@ struct PackedTile {
     const uint8_t* weights;
     int64_t vector_bytes;
     int64_t stride;
-    int64_t ahead;  // of a single token's reads
     typename O::F total[Vectors][Tokens];
 
     void run(const ActBlock* const (&x)[Tokens], int64_t k) {
@@ -107,20 +99,21 @@ struct PackedTile {
         for (int v = 0; v < Vectors; ++v)
 #pragma GCC unroll 16
             for (int t = 0; t < Tokens; ++t) total[v][t] = O::zero();
+        constexpr int kPart = Source::kBytes / Source::kParts * O::kGroups * Vectors;
         const uint8_t* p = weights;
+        const uint8_t* next = weights + Vectors * vector_bytes;
         int64_t block = 0;
         for (int64_t i = 0; i < k; i += 32 * Source::kParts, p += Source::kBytes) {
             for_parts<Source>(
                 i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
                     const int part = first + Sub;
+                    if constexpr (Tokens == 1) {
+                        prefetch<kPart>(next);
+                        next += kPart;
+                    }
 #pragma GCC unroll 8
                     for (int v = 0; v < Vectors; ++v) {
                         const uint8_t* at = p + v * vector_bytes;
-                        if constexpr (Tokens == 1) {
-                            constexpr int kPart = Source::kBytes / Source::kParts;
-                            for (int group = 0; group < O::kGroups; ++group)
-                                prefetch<kPart>(at + group * stride + part * kPart + ahead);
-                        }
                         typename O::I sum[Source::kCoding.halves][Tokens];
                         multiply<O, Source, Sub, Tokens>(sum, at, stride, first, x, block);
                         const auto scales = Source::scales(at, stride, part);
@@ -162,8 +155,7 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_byt
 #pragma GCC unroll 16
     for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
     const int64_t stride = 8 * a.row_bytes;
-    PackedTile<O, Source, Vectors, Tokens> tile{
-        weights, vector_bytes, stride, prefetch_distance(Vectors * vector_bytes), {}};
+    PackedTile<O, Source, Vectors, Tokens> tile{weights, vector_bytes, stride, {}};
     tile.run(x, a.k);
     // A copy, in memory: what is looked up by a variable could not stay in registers.
     typename O::F total[Vectors][Tokens];
@@ -189,12 +181,11 @@ inline const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
     return static_cast<const uint8_t*>(a.weights) + group * 8 * a.row_bytes;
 }
 
-// `Vectors` vectors of packed rows from `group` on, token by token.
-template <class O, template <class> class Format, int Vectors>
+// A vector of packed rows from `group` on, token by token.
+template <class O, template <class> class Format>
 void matmul_packed(const MatmulArgs& a, int64_t group) {
     for (int64_t token = 0; token < a.tokens; ++token)
-        matmul_tile<O, Format<O>, Vectors, 1>(a, group_at(a, group), O::kGroups * 8 * a.row_bytes, group,
-                                              token);
+        matmul_tile<O, Format<O>, 1, 1>(a, group_at(a, group), O::kGroups * 8 * a.row_bytes, group, token);
 }
 
 // The same for several tokens, which share the work of unpacking in a panel.
@@ -219,17 +210,14 @@ int64_t for_vectors(int64_t group, int64_t groups, const F& f) {
     return group;
 }
 
-// Decoding one token walks several groups together, so that the memory sees as many streams (Q4_0 from DRAM
-// on a 2-core Zen 3: 1.13 times the speed of one group at a time).
 template <class O, template <class> class Format>
 void matmul_q8_x8(const MatmulArgs& a) {
     using Wide = typename O::Wide;
     const int64_t groups = (a.rows + 7) / 8;
     if (a.tokens == 1 || a.workspace == nullptr) {
-        constexpr int kVectors = O::kStreams / Wide::kGroups > 1 ? O::kStreams / Wide::kGroups : 1;
-        const int64_t rest = for_vectors<Wide, kVectors>(
-            0, groups, [&](int64_t group) { matmul_packed<Wide, Format, kVectors>(a, group); });
-        for_vectors<O, 1>(rest, groups, [&](int64_t group) { matmul_packed<O, Format, 1>(a, group); });
+        const int64_t rest =
+            for_vectors<Wide, 1>(0, groups, [&](int64_t group) { matmul_packed<Wide, Format>(a, group); });
+        for_vectors<O, 1>(rest, groups, [&](int64_t group) { matmul_packed<O, Format>(a, group); });
     } else {
         const int64_t rest = for_vectors<Wide, Wide::kPanelVectors>(
             0, groups, [&](int64_t group) { matmul_panel<Wide, Format, Wide::kPanelVectors>(a, group); });

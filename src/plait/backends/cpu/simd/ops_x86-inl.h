@@ -36,7 +36,7 @@ namespace {
 struct X86Ops {
     static constexpr int kGroups = 1;
     // Tile shapes, for 16 registers. They change no result.
-    static constexpr int kStreams = 4;  // rows, or packed groups, walked together for a single token
+    static constexpr int kStreams = 4;  // rows walked together for a single token
     static constexpr int kTileRows =
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
     static constexpr int kTileTokens = 4;    //
