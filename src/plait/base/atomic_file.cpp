@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -15,7 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBufferBytes = 1 << 20;
+// What the system is given at a time, from a multiple of it on: then it can keep the file's contents in
+// pieces as large as a large page, which a mapping of the file can use.
+constexpr size_t kBufferBytes = 2 << 20;
 
 // Where the bytes shall end up: what `path` points to if it is a link to a file, else `path` itself.
 fs::path resolved_target(const fs::path& path) {
@@ -70,16 +73,22 @@ void AtomicFile::claim_name(const std::function<bool(const char*)>& make) {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
     ENSURE(!committed_, "write after commit");
-    if (buffer_.size() + bytes.size() > kBufferBytes) flush();
-    if (bytes.size() >= kBufferBytes)
-        write_through(bytes);
-    else
-        buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     position_ += bytes.size();
+    while (!bytes.empty()) {
+        if (buffer_.empty() && bytes.size() >= kBufferBytes) {
+            const size_t whole = bytes.size() / kBufferBytes * kBufferBytes;
+            write_through(bytes.first(whole));
+            bytes = bytes.subspan(whole);
+            continue;
+        }
+        const auto part = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
+        buffer_.insert(buffer_.end(), part.begin(), part.end());
+        bytes = bytes.subspan(part.size());
+        if (buffer_.size() == kBufferBytes) flush();
+    }
 }
 
 void AtomicFile::start_writeback() {
-    flush();
     // Only advice: what goes wrong with the disk is seen in commit().
     ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
 }

@@ -25,8 +25,8 @@ class AtomicFile {
 
     // Appends; buffered, so small writes are cheap. Throws Error (a full disk, say).
     void write(std::span<const std::byte> bytes);
-    // Begins to bring what was written so far to the disk, so that little of a large file is left to wait for
-    // in commit(), and that unwritten pages do not pile up in memory.
+    // Begins to bring what was written so far, all but the last piece, to the disk, so that little of a large
+    // file is left to wait for in commit(), and that unwritten pages do not pile up in memory.
     void start_writeback();
     // Bytes written so far.
     uint64_t position() const { return position_; }

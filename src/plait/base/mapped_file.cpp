@@ -71,6 +71,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     if (size == 0) return;
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (address == MAP_FAILED) fail(path, errno);
+    // Only advice: file systems that keep large pieces of a file in memory can map them as large pages.
+    ::madvise(address, size, MADV_HUGEPAGE);
     bytes_ = {static_cast<const std::byte*>(address), size};
 }
 
