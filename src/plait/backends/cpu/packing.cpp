@@ -12,8 +12,8 @@ namespace {
 
 using simd::kPackedRows;
 
-// Work units of packing: some groups of rows of one matrix.
-constexpr int64_t kRowsPerUnit = 8 * kPackedRows;
+// Work units of packing: some rows of one matrix.
+constexpr int64_t kRowsPerUnit = 4 * kPackedRows;
 
 struct PackJob {
     ir::TensorDesc desc;
@@ -76,11 +76,10 @@ void pack_tensor(Runner& runner, const ir::TensorDesc& desc, std::span<const std
 void decode_packed_row(ir::DType type, const std::byte* matrix, int64_t row, int64_t k, float* out) {
     const dtype::DTypeInfo& format = dtype::info(type);
     const int64_t blocks = k / format.block_elements;
-    const int64_t group_block_bytes = format.block_bytes * kPackedRows;
-    const std::byte* group = matrix + row / kPackedRows * blocks * group_block_bytes;
+    const std::byte* pair = matrix + row / kPackedRows * kPackedRows * blocks * format.block_bytes;
     std::byte block[simd::kPackedBlockBytes];
     for (int64_t b = 0; b < blocks; ++b) {
-        simd::unpack_x8_block(type, group + b * group_block_bytes, row % kPackedRows, block);
+        simd::unpack_x8_block(type, pair, row % kPackedRows, b, block);
         format.decode(block, out + b * format.block_elements, format.block_elements);
     }
 }

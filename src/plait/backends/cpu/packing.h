@@ -7,12 +7,12 @@
 #include "plait/device/describe.h"
 #include "plait/ir/tensor.h"
 
-// The CPU's packed layout of matrices: rows interleaved in groups of 8 (simd/pack_x8.h). A stack of matrices
+// The CPU's packed layout of matrices: rows interleaved by 8 (simd/pack_x8.h). A stack of matrices
 // is packed matrix by matrix.
 namespace plait::backends::cpu {
 
 // Packed bytes are kept in files: whoever changes them changes the number (packing_test.cpp knows them).
-inline constexpr const char* kPackedLayout = "cpu.x8/2";
+inline constexpr const char* kPackedLayout = "cpu.x8/3";
 
 // The block formats that can be packed.
 bool can_pack(ir::DType type);
@@ -20,7 +20,7 @@ device::FormatSet packable_formats();
 
 // Rows of one matrix of the tensor ([rows, k] or [stack, rows, k]).
 int64_t matrix_rows(const ir::TensorDesc& desc);
-// Bytes of one packed matrix, its rows rounded up to whole groups.
+// Bytes of one packed matrix, its rows rounded up to whole pairs of groups.
 int64_t packed_matrix_bytes(const ir::TensorDesc& desc);
 // Bytes of the whole tensor; for formats that cannot be packed, of its plain rows.
 int64_t packed_bytes(const ir::TensorDesc& desc);

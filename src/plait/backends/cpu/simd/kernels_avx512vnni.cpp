@@ -9,7 +9,6 @@ namespace {
 // 16 interleaved rows in 512 bits, for matmul_q8_x8: each lane does what it does in 256 bits.
 struct ZmmOps {
     static constexpr int kGroups = 2;
-    static constexpr int kPanelVectors = 1;
     static constexpr int kPanelTokens = 8;
     using F = __m512;
     using I = __m512i;

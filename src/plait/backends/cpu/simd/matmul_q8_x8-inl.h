@@ -24,20 +24,20 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
 }
 
 // A single token reads each weight once: the memory is the limit. It is fastest when asked for one line after
-// the other, without gaps, so a tile is one vector of rows and asks, while it is worked on, for the bytes of
-// the next one in the order in which they lie, whatever the order it reads its own. docs/performance.md has
-// the numbers. May point behind the weights: a prefetch does not fault.
+// the other, so both groups of a pair are worked on together, and the lines that come next are asked for some
+// way ahead. May point behind the weights: a prefetch does not fault. docs/performance.md has the numbers.
+constexpr int64_t kPrefetchAhead = 4 * 1024;
 template <int Bytes>
 void prefetch(const uint8_t* p) {
 #pragma GCC unroll 16
-    for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + line, 0, 2);
+    for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + kPrefetchAhead + line, 0, 0);
 }
 
 // Products of 32 weights of every row with the same of every token, added up by scale.
 template <class O, class Source, int Sub, int Tokens>
 [[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
-                                            const uint8_t* p, int64_t stride, int first,
-                                            const ActBlock* const (&x)[Tokens], int64_t block) {
+                                            const uint8_t* p, int first, const ActBlock* const (&x)[Tokens],
+                                            int64_t block) {
     constexpr Coding kCoding = Source::kCoding;
     constexpr int kChunks = 8 / kCoding.halves;
     // Chunks between two emptyings of the running sums.
@@ -47,7 +47,7 @@ template <class O, class Source, int Sub, int Tokens>
     typename O::Sum running[Tokens];
     for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
         constexpr int kHalf = Chunk / kChunks;
-        const typename O::B w = Source::template codes<Chunk, Sub>(p, stride, first);
+        const typename O::B w = Source::template codes<Chunk, Sub>(p, Source::kBytes, first);
 #pragma GCC unroll 16
         for (int t = 0; t < Tokens; ++t) {
             typename O::I& total = sum[kHalf][t];
@@ -86,12 +86,12 @@ template <class O, class Source, int Tokens>
 }
 
 // A tile: `Vectors` vectors of rows, of which each begins `vector_bytes` behind the one before, times
-// `Tokens` tokens.
+// `Tokens` tokens. From a vector's block to its next one are `step` bytes.
 template <class O, class Source, int Vectors, int Tokens>
 struct PackedTile {
     const uint8_t* weights;
     int64_t vector_bytes;
-    int64_t stride;
+    int64_t step;
     typename O::F total[Vectors][Tokens];
 
     void run(const ActBlock* const (&x)[Tokens], int64_t k) {
@@ -101,22 +101,18 @@ struct PackedTile {
             for (int t = 0; t < Tokens; ++t) total[v][t] = O::zero();
         constexpr int kPart = Source::kBytes / Source::kParts * O::kGroups * Vectors;
         const uint8_t* p = weights;
-        const uint8_t* next = weights + Vectors * vector_bytes;
         int64_t block = 0;
-        for (int64_t i = 0; i < k; i += 32 * Source::kParts, p += Source::kBytes) {
+        for (int64_t i = 0; i < k; i += 32 * Source::kParts, p += step) {
             for_parts<Source>(
                 i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
                     const int part = first + Sub;
-                    if constexpr (Tokens == 1) {
-                        prefetch<kPart>(next);
-                        next += kPart;
-                    }
+                    if constexpr (Tokens == 1) prefetch<kPart>(p + part * kPart);
 #pragma GCC unroll 8
                     for (int v = 0; v < Vectors; ++v) {
                         const uint8_t* at = p + v * vector_bytes;
                         typename O::I sum[Source::kCoding.halves][Tokens];
-                        multiply<O, Source, Sub, Tokens>(sum, at, stride, first, x, block);
-                        const auto scales = Source::scales(at, stride, part);
+                        multiply<O, Source, Sub, Tokens>(sum, at, first, x, block);
+                        const auto scales = Source::scales(at, Source::kBytes, part);
 #pragma GCC unroll 16
                         for (int t = 0; t < Tokens; ++t)
                             total[v][t] =
@@ -130,32 +126,30 @@ struct PackedTile {
 
 // What a refined block's residual adds. Seldom, so that it stands once for all tiles.
 template <class O, class Source>
-[[gnu::noinline]] typename O::F add_residual(typename O::F total, const uint8_t* at, int64_t stride, int part,
+[[gnu::noinline]] typename O::F add_residual(typename O::F total, const uint8_t* at, int part,
                                              const ActBlock& residual) {
     const ActBlock* const x[1] = {&residual};
     typename O::I sum[Source::kCoding.halves][1];
     for (auto& half : sum) half[0] = O::set_i(0);
     const auto run = [&]<int Sub>() {
         if constexpr (Sub < Source::kTogether)
-            if (part % Source::kTogether == Sub)
-                multiply<O, Source, Sub, 1>(sum, at, stride, part - Sub, x, 0);
+            if (part % Source::kTogether == Sub) multiply<O, Source, Sub, 1>(sum, at, part - Sub, x, 0);
     };
     run.template operator()<0>();
     run.template operator()<1>();
     run.template operator()<2>();
     run.template operator()<3>();
-    return add_part<O, Source, 1>(total, Source::scales(at, stride, part), sum, 0, residual);
+    return add_part<O, Source, 1>(total, Source::scales(at, Source::kBytes, part), sum, 0, residual);
 }
 
 // From row 8 * `group` on.
 template <class O, class Source, int Vectors, int Tokens>
-void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_bytes, int64_t group,
-                 int64_t first_token) {
+void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_bytes, int64_t step,
+                 int64_t group, int64_t first_token) {
     const ActBlock* x[Tokens];
 #pragma GCC unroll 16
     for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
-    const int64_t stride = 8 * a.row_bytes;
-    PackedTile<O, Source, Vectors, Tokens> tile{weights, vector_bytes, stride, {}};
+    PackedTile<O, Source, Vectors, Tokens> tile{weights, vector_bytes, step, {}};
     tile.run(x, a.k);
     // A copy, in memory: what is looked up by a variable could not stay in registers.
     typename O::F total[Vectors][Tokens];
@@ -166,10 +160,10 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_byt
     for (int64_t t = 0; t < Tokens; ++t) {
         const ActBlock* residuals = residual_row(a, first_token + t);
         for_refined(a, first_token + t, [&](int64_t block) {
-            const uint8_t* p = weights + block / Source::kParts * Source::kBytes;
+            const uint8_t* p = weights + block / Source::kParts * step;
             for (int64_t v = 0; v < Vectors; ++v)
                 total[v][t] =
-                    add_residual<O, Source>(total[v][t], p + v * vector_bytes, stride,
+                    add_residual<O, Source>(total[v][t], p + v * vector_bytes,
                                             static_cast<int>(block % Source::kParts), residuals[block]);
         });
         for (int64_t v = 0; v < Vectors; ++v)
@@ -177,37 +171,30 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_byt
     }
 }
 
-inline const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
-    return static_cast<const uint8_t*>(a.weights) + group * 8 * a.row_bytes;
+// The first block of a group.
+template <class Source>
+const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
+    return static_cast<const uint8_t*>(a.weights) + group / 2 * 16 * a.row_bytes + group % 2 * Source::kBytes;
 }
 
-// A vector of packed rows from `group` on, token by token.
+// A pair of groups of packed rows, token by token.
 template <class O, template <class> class Format>
 void matmul_packed(const MatmulArgs& a, int64_t group) {
+    using Source = Format<O>;
     for (int64_t token = 0; token < a.tokens; ++token)
-        matmul_tile<O, Format<O>, 1, 1>(a, group_at(a, group), O::kGroups * 8 * a.row_bytes, group, token);
+        matmul_tile<O, Source, 2 / O::kGroups, 1>(a, group_at<Source>(a, group), Source::kBytes,
+                                                  2 * Source::kBytes, group, token);
 }
 
-// The same for several tokens, which share the work of unpacking in a panel.
-template <class O, template <class> class Format, int Vectors>
+// A vector of rows for several tokens, which share the work of unpacking in a panel.
+template <class O, template <class> class Format>
 void matmul_panel(const MatmulArgs& a, int64_t group) {
     using Source = Panel<O, panel_coding<O>(Format<O>::kCoding)>;
     auto* panel = static_cast<uint8_t*>(a.workspace);
-    const int64_t vector_bytes = a.k / 32 * Source::kBytes;
-    for (int v = 0; v < Vectors; ++v)
-        fill_panel<O, Format>(group_at(a, group + v * O::kGroups), 8 * a.row_bytes, a.k,
-                              panel + v * vector_bytes);
+    fill_panel<O, Format>(group_at<Format<O>>(a, group), a.k, panel);
     for_tiles<O::kPanelTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
-        matmul_tile<O, Source, Vectors, Tokens>(a, panel, vector_bytes, group, token);
+        matmul_tile<O, Source, 1, Tokens>(a, panel, 0, Source::kBytes, group, token);
     });
-}
-
-// From `group` on, as long as whole tiles of `Vectors` vectors are left.
-template <class O, int Vectors, class F>
-int64_t for_vectors(int64_t group, int64_t groups, const F& f) {
-    constexpr int kStep = O::kGroups * Vectors;
-    for (; group + kStep <= groups; group += kStep) f(group);
-    return group;
 }
 
 template <class O, template <class> class Format>
@@ -215,13 +202,9 @@ void matmul_q8_x8(const MatmulArgs& a) {
     using Wide = typename O::Wide;
     const int64_t groups = (a.rows + 7) / 8;
     if (a.tokens == 1 || a.workspace == nullptr) {
-        const int64_t rest =
-            for_vectors<Wide, 1>(0, groups, [&](int64_t group) { matmul_packed<Wide, Format>(a, group); });
-        for_vectors<O, 1>(rest, groups, [&](int64_t group) { matmul_packed<O, Format>(a, group); });
+        for (int64_t group = 0; group < groups; group += 2) matmul_packed<Wide, Format>(a, group);
     } else {
-        const int64_t rest = for_vectors<Wide, Wide::kPanelVectors>(
-            0, groups, [&](int64_t group) { matmul_panel<Wide, Format, Wide::kPanelVectors>(a, group); });
-        for_vectors<O, 1>(rest, groups, [&](int64_t group) { matmul_panel<O, Format, 1>(a, group); });
+        for (int64_t group = 0; group < groups; group += Wide::kGroups) matmul_panel<Wide, Format>(a, group);
     }
 }
 

@@ -39,8 +39,7 @@ struct X86Ops {
     static constexpr int kStreams = 4;  // rows walked together for a single token
     static constexpr int kTileRows =
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
-    static constexpr int kTileTokens = 4;    //
-    static constexpr int kPanelVectors = 1;  // vectors of rows x tokens of a tile in a panel
+    static constexpr int kTileTokens = 4;  //
     static constexpr int kPanelTokens = 4;
     static constexpr int kLanes = 8;
     static constexpr int kLaneRows = 6;

@@ -121,9 +121,9 @@ void pack_block(const Packing& packing, const uint8_t* block, uint8_t* group, in
         }
         const int64_t unit = unit_bytes(field.unit);
         for (int64_t byte = 0; byte < field.bytes; byte += unit)
-            std::memcpy(group + byte * kPackedRows + lane * unit, from + byte, static_cast<size_t>(unit));
+            std::memcpy(group + byte * kGroupRows + lane * unit, from + byte, static_cast<size_t>(unit));
         block += field.bytes;
-        group += field.bytes * kPackedRows;
+        group += field.bytes * kGroupRows;
     }
 }
 
@@ -136,36 +136,38 @@ void pack_x8(DType type, const PackArgs& args) {
     const dtype::DTypeInfo& format = dtype::info(type);
     ENSURE(packing != nullptr && args.k % format.block_elements == 0, "packing whole blocks");
     const int64_t blocks = args.k / format.block_elements;
-    const int64_t group_bytes = kPackedRows * format.block_bytes;
     constexpr uint8_t kZero[kPackedBlockBytes] = {};
     const auto* rows = static_cast<const uint8_t*>(args.rows_begin);
-    auto* group = static_cast<uint8_t*>(args.packed);
+    auto* pair = static_cast<uint8_t*>(args.packed);
     for (int64_t row = 0; row < args.rows; row += kPackedRows) {
-        for (int64_t b = 0; b < blocks; ++b, group += group_bytes) {
+        for (int64_t b = 0; b < blocks; ++b, pair += kPackedRows * format.block_bytes) {
             for (int64_t lane = 0; lane < kPackedRows; ++lane) {
                 const bool exists = row + lane < args.rows;
                 const uint8_t* block =
                     exists ? rows + (row + lane) * args.row_bytes + b * format.block_bytes : kZero;
-                pack_block(*packing, block, group, lane);
+                uint8_t* group = pair + lane / kGroupRows * kGroupRows * format.block_bytes;
+                pack_block(*packing, block, group, lane % kGroupRows);
             }
         }
     }
 }
 
-void unpack_x8_block(DType type, const void* group_block, int64_t row, void* block) {
+void unpack_x8_block(DType type, const void* pair, int64_t row, int64_t block, void* out) {
     const Packing* packing = find_packing(type);
     ENSURE(packing != nullptr, "only what was packed is unpacked");
-    const auto* group = static_cast<const uint8_t*>(group_block);
-    auto* to = static_cast<uint8_t*>(block);
+    const int64_t group_bytes = kGroupRows * dtype::info(type).block_bytes;
+    const auto* group = static_cast<const uint8_t*>(pair) + (2 * block + row / kGroupRows) * group_bytes;
+    auto* to = static_cast<uint8_t*>(out);
     for (const Field& field : packing->fields) {
         const int64_t unit = unit_bytes(field.unit);
         uint8_t bits[kMostBits];
         uint8_t* plain = is_bits(field.unit) ? bits : to;
         for (int64_t byte = 0; byte < field.bytes; byte += unit)
-            std::memcpy(plain + byte, group + byte * kPackedRows + row * unit, static_cast<size_t>(unit));
+            std::memcpy(plain + byte, group + byte * kGroupRows + row % kGroupRows * unit,
+                        static_cast<size_t>(unit));
         if (is_bits(field.unit)) unsort_bits(field, bits, to);
         to += field.bytes;
-        group += field.bytes * kPackedRows;
+        group += field.bytes * kGroupRows;
     }
 }
 

@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, PackX8, testing::ValuesIn(packable()),
 // Every block comes out as it went in; what lies behind the last row is zero, behind the last group nobody's.
 TEST_P(PackX8, UnpackingGivesTheRowsBack) {
     const int64_t block_bytes = format_.block_bytes;
-    for (const int64_t rows : {1, 7, 8, 9, 16, 21}) {
+    for (const int64_t rows : {1, 7, 8, 9, 16, 17, 37}) {
         for (const int64_t blocks : {1, 3}) {
             const int64_t row_bytes = blocks * block_bytes;
             const std::vector<uint8_t> source = random_bytes(rows * row_bytes);
@@ -46,8 +46,8 @@ TEST_P(PackX8, UnpackingGivesTheRowsBack) {
                 for (int64_t b = 0; b < blocks; ++b) {
                     std::vector<uint8_t> block(static_cast<size_t>(block_bytes), 0xEE);
                     std::vector<uint8_t> expected(block.size(), 0);
-                    unpack_x8_block(GetParam(), packed.data() + (row / 8 * blocks + b) * 8 * block_bytes,
-                                    row % 8, block.data());
+                    unpack_x8_block(GetParam(), packed.data() + row / kPackedRows * kPackedRows * row_bytes,
+                                    row % kPackedRows, b, block.data());
                     if (row < rows)
                         std::copy_n(source.data() + row * row_bytes + b * block_bytes, block_bytes,
                                     expected.data());
@@ -68,7 +68,7 @@ TEST_P(PackX8, NoRowsWriteNothing) {
 // The header's words, spelled out for a plain format and for one with sorted bits.
 TEST(PackX8Layout, ChunksOfFourCodesOfEightRows) {
     const std::vector<uint8_t> rows = random_bytes(8 * 18);
-    std::vector<uint8_t> group(8 * 18);
+    std::vector<uint8_t> group(16 * 18);
     pack_x8(dtype::DType::Q4_0, {rows.data(), 18, group.data(), 8, 32});
     for (int row = 0; row < 8; ++row) {
         for (int byte = 0; byte < 2; ++byte) EXPECT_EQ(group[2 * row + byte], rows[18 * row + byte]);
@@ -77,13 +77,26 @@ TEST(PackX8Layout, ChunksOfFourCodesOfEightRows) {
     }
 }
 
+// Blocks of the second eight rows stand between those of the first.
+TEST(PackX8Layout, BlocksOfTwoGroupsAlternate) {
+    const std::vector<uint8_t> rows = random_bytes(16 * 3 * 18);
+    std::vector<uint8_t> pair(16 * 3 * 18);
+    pack_x8(dtype::DType::Q4_0, {rows.data(), 3 * 18, pair.data(), 16, 3 * 32});
+    for (int row = 0; row < 16; ++row) {
+        for (int block = 0; block < 3; ++block) {
+            const int at = (2 * block + row / 8) * 8 * 18 + 2 * (row % 8);
+            EXPECT_EQ(pair[at], rows[(3 * row + block) * 18]) << row << " " << block;
+        }
+    }
+}
+
 TEST(PackX8Layout, ChunkCTakesBitC) {
     std::vector<uint8_t> row(176, 0);
     const auto high_bit = [&](int element) -> uint8_t& { return row[16 + element % 32]; };
     high_bit(32 * 5 + 4 * 6 + 3) = 1 << 5;  // chunk 6, byte 3 of part 5
-    std::vector<uint8_t> group(8 * 176);
+    std::vector<uint8_t> group(16 * 176);
     pack_x8(dtype::DType::Q5_K, {row.data(), 176, group.data(), 1, 256});
-    std::vector<uint8_t> expected(8 * 176, 0);
+    std::vector<uint8_t> expected(16 * 176, 0);
     expected[8 * 16 + 32 * 5 + 3] = 1 << 6;
     EXPECT_EQ(group, expected);
 }

@@ -377,13 +377,13 @@ struct Panel {
 
 // Fills the panel of a vector of rows from packed weights at `p`.
 template <class O, template <class> class Format>
-void fill_panel(const uint8_t* p, int64_t stride, int64_t k, uint8_t* panel) {
+void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
     using From = Format<O>;
     using To = Panel<O, panel_coding<O>(From::kCoding)>;
-    for (int64_t i = 0; i < k; i += 32 * From::kParts, p += From::kBytes) {
+    for (int64_t i = 0; i < k; i += 32 * From::kParts, p += 2 * From::kBytes) {
         for_parts<From>(i, k, [&]<int Sub>(int first) {
             const int part = first + Sub;
-            const auto scales = From::scales(p, stride, part);
+            const auto scales = From::scales(p, From::kBytes, part);
             Scales<O, To::kCoding> stored;
             for (int half = 0; half < To::kCoding.halves; ++half) {
                 stored.scale[half] = scales.scale[half];
@@ -391,7 +391,7 @@ void fill_panel(const uint8_t* p, int64_t stride, int64_t k, uint8_t* panel) {
             }
             To::store(panel, stored);
             for_chunks([&]<int Chunk>() {
-                typename O::B codes = From::template codes<Chunk, Sub>(p, stride, first);
+                typename O::B codes = From::template codes<Chunk, Sub>(p, From::kBytes, first);
                 if constexpr (To::kCoding.most == kBiased) codes = O::biased(codes);
                 O::store_vector(panel + Chunk * 4 * To::kRows, codes);
             });
