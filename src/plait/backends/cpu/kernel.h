@@ -82,11 +82,16 @@ struct Kernel {
     // Whether item i reads the first input and writes the output, or state, at index i of the outermost axis
     // only: two such calls, of which one makes the other's first input, can be one step.
     bool by_index = false;
+    // Whether the op is so little work for few tokens that every worker does it for itself, instead of one
+    // while the others wait. The output's outermost axis counts tokens or outputs.
+    bool by_everybody = false;
     // For ops on every value by itself: values [begin, begin + count) of the output, within a row; nullptr:
     // other ops. All operands have the output's values, but a second one may be a row for all rows.
     void (*values)(const KernelCall& call, int64_t begin, int64_t count) = nullptr;
 };
 inline constexpr int64_t kNoStretch = 0;
+// What few tokens are.
+inline constexpr int64_t kFewTokens = 4;
 
 // What the device was made for; decides which kernels its table has.
 struct KernelChoice {

@@ -20,6 +20,7 @@ class Lowering {
     Lowered run() {
         size_storages();
         for (const ir::Node& node : graph_.nodes()) lower_node(node);
+        do_by_everybody();
         assign_scratch();
         return split();
     }
@@ -286,6 +287,66 @@ class Lowering {
         draft.work.writes.push_back(storage);
     }
 
+    // --- work that every worker does for itself when there are few tokens
+
+    // Steps that alone stand between two barriers are done so, and the barrier behind them is not needed
+    // then.
+    void do_by_everybody() {
+        const std::vector<int32_t> interval_of = plan::intervals(work_of_drafts());
+        for (size_t begin = 0, end = 0; begin < drafts_.size(); begin = end) {
+            const auto of_interval = [&](size_t i) {
+                return i < drafts_.size() && interval_of[i] == interval_of[begin];
+            };
+            bool all = true;
+            for (end = begin; of_interval(end); ++end) all = all && can_be_everybodys(drafts_[end]);
+            if (!all || end == drafts_.size()) continue;
+            for (size_t i = begin; i < end; ++i) make_everybodys(i, drafts_[end]);
+            drafts_[end].step.no_barrier_if_few = true;
+        }
+    }
+
+    bool can_be_everybodys(const Draft& draft) const {
+        if (draft.host_action != nullptr || !draft.step.kernel->by_everybody) return false;
+        const Place& output = draft.step.outputs[0];
+        if (output.home != Home::scratch || output.desc.rows == ir::Rows::fixed) return false;
+        return std::ranges::none_of(drafts_, [&](const Draft& other) {
+            return other.host_action != nullptr && reads_any(other, draft.work.writes);
+        });
+    }
+
+    static bool reads_any(const Draft& draft, std::span<const int32_t> storages) {
+        return std::ranges::any_of(
+            storages, [&](int32_t storage) { return std::ranges::count(draft.work.reads, storage) > 0; });
+    }
+
+    // `next`, which no barrier parts from it then, may not write over what it reads.
+    void make_everybodys(size_t at, Draft& next) {
+        Step& step = drafts_[at].step;
+        step.by_everybody = true;
+        const ir::TensorDesc& desc = step.outputs[0].desc;
+        const int64_t values = desc.shape.elements() / desc.shape[0] * std::min(kFewTokens, desc.shape[0]);
+        const std::vector<int32_t> written = drafts_[at].work.writes;
+        for (const int32_t storage : written) {
+            const bool twin = storage == step.twin_offset;
+            const int64_t bytes = twin ? quantised_bytes(values) : values * int64_t{sizeof(float)};
+            own_copy(storage, (bytes + kOverRead + kAlignment - 1) / kAlignment * kAlignment, values);
+        }
+        next.work.reads.insert(next.work.reads.end(), drafts_[at].work.reads.begin(),
+                               drafts_[at].work.reads.end());
+    }
+
+    void own_copy(int32_t storage, int64_t bytes, int64_t values) {
+        const auto own = static_cast<int32_t>(bytes_.size());
+        bytes_.push_back(bytes * device_.workers);
+        for (Draft& draft : drafts_) {
+            for (auto* list : {&draft.work.reads, &draft.work.writes}) {
+                if (std::ranges::count(*list, storage) == 0) continue;
+                list->push_back(own);
+                draft.step.own_copies.push_back({storage, own, bytes, values});
+            }
+        }
+    }
+
     void assign_scratch() {
         const std::vector<plan::WorkStep> work = work_of_drafts();
         const std::vector<int32_t> interval_of = plan::intervals(work);
@@ -308,6 +369,10 @@ class Lowering {
         }
         for (int64_t* offset : {&step.quantised_offset, &step.twin_offset, &step.shared_offset})
             settle_offset(*offset);
+        for (OwnCopy& copy : step.own_copies) {
+            settle_offset(copy.shared);
+            settle_offset(copy.own);
+        }
         for (auto* others : {&step.joined, &step.followers})
             for (Step& other : *others) settle(other, scratch);
     }

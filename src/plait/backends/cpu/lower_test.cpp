@@ -72,6 +72,22 @@ TEST(Lower, AFeedForwardNetworkHasTwoBarriersBehindItsNorm) {
     ASSERT_EQ(names_of(steps[2].followers), Names{"hidden"});
     EXPECT_GE(steps[2].followers[0].twin_offset, 0) << "quantised where it is made";
     EXPECT_EQ(names_of(steps[3].followers), Names{"sum"});
+    EXPECT_TRUE(steps[1].by_everybody);
+    EXPECT_TRUE(steps[2].no_barrier_if_few);
+    EXPECT_EQ(std::ranges::count(steps, true, &Step::no_barrier_if_few), 1);
+    EXPECT_FALSE(steps[4].by_everybody) << "an output is made once";
+}
+
+// A barrier stays where something else was made before it.
+TEST(Lower, ANormBesideOtherWorkIsDoneOnce) {
+    Builder b;
+    const ValueId x = b.embed();
+    const ValueId y = b.product("y", x, 64, 64);
+    const ValueId norm = b.add(ir::RmsNorm{}, "norm", {x, b.weight(DType::F32, {64})});
+    const ValueId z = b.product("z", norm, 64, 64);
+    const std::vector<Step> steps = b.lower(b.add(ir::Add{}, "sum", {y, z}));
+    EXPECT_EQ(std::ranges::count(steps, true, &Step::by_everybody), 0);
+    EXPECT_EQ(std::ranges::count(steps, true, &Step::no_barrier_if_few), 0);
 }
 
 TEST(Lower, ABiasIsFollowedByTheSum) {

@@ -1,5 +1,7 @@
 #include "plait/backends/cpu/program.h"
 
+#include <algorithm>
+
 #include "plait/backends/cpu/lower.h"
 #include "plait/backends/cpu/memory.h"
 #include "plait/base/ensure.h"
@@ -21,8 +23,18 @@ std::byte* address(device::Buffer* buffer, int32_t tensor) {
 class Binder {
   public:
     Binder(const device::Bindings& bindings, const ir::StepView& step) : bindings_(bindings), step_(step) {}
+    // With a worker's own copies.
+    Binder(const Binder& other, std::span<const OwnCopy> copies, int worker)
+        : bindings_(other.bindings_), step_(other.step_), copies_(copies), worker_(worker) {}
 
     ir::Operand operand(const Place& place) const { return {place.desc, data(place)}; }
+
+    // Quantised values at an offset in scratch; those of a whole value are as many as it has.
+    simd::ActBlocks quantised(int64_t offset, const Place& value) const {
+        if (offset < 0) return {};
+        const OwnCopy* copy = own_copy(offset);
+        return quantised_at(scratch(offset), copy != nullptr ? copy->values : value.desc.shape.elements());
+    }
 
     device::Region region(const Place& place) const {
         const int64_t bytes = place.desc.bytes();
@@ -39,11 +51,21 @@ class Binder {
     }
 
   private:
+    const OwnCopy* own_copy(int64_t offset) const {
+        const auto found = std::ranges::find(copies_, offset, &OwnCopy::shared);
+        return found == copies_.end() ? nullptr : &*found;
+    }
+
+    std::byte* scratch(int64_t offset) const {
+        const OwnCopy* copy = own_copy(offset);
+        return address(bindings_.scratch, 0) + (copy != nullptr ? copy->own + worker_ * copy->bytes : offset);
+    }
+
     std::byte* data(const Place& place) const {
         const auto index = static_cast<size_t>(place.index);
         switch (place.home) {
             case Home::scratch:
-                return address(bindings_.scratch, 0) + place.offset;
+                return scratch(place.offset);
             case Home::weight:
                 return address(bindings_.weights[index]);
             case Home::state:
@@ -58,6 +80,8 @@ class Binder {
 
     const device::Bindings& bindings_;
     const ir::StepView& step_;
+    std::span<const OwnCopy> copies_;
+    int worker_ = 0;
 };
 
 // Fills `bound`, whose address is final: the call's spans point into it.
@@ -66,6 +90,8 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     bound.kernel = step.kernel;
     bound.name = step.name.c_str();
     bound.barrier_before = step.barrier_before;
+    bound.by_everybody = step.by_everybody;
+    bound.no_barrier_if_few = step.no_barrier_if_few;
     for (const Place& place : step.inputs) bound.operands.push_back(binder.operand(place));
     for (const Place& place : step.outputs) bound.operands.push_back(binder.operand(place));
     const std::span<const ir::Operand> all = bound.operands;
@@ -73,12 +99,8 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     bound.call.operands = {all.first(step.inputs.size()), all.subspan(step.inputs.size()), &view};
     bound.call.simd = &program.simd();
     bound.call.workers = program.workers();
-    const auto quantised = [&](int64_t offset, const Place& value) {
-        if (offset < 0) return simd::ActBlocks{};
-        return quantised_at(address(bindings.scratch, 0) + offset, value.desc.shape.elements());
-    };
-    if (!step.inputs.empty()) bound.call.quantised = quantised(step.quantised_offset, step.inputs[0]);
-    if (!step.outputs.empty()) bound.call.twin = quantised(step.twin_offset, step.outputs[0]);
+    if (!step.inputs.empty()) bound.call.quantised = binder.quantised(step.quantised_offset, step.inputs[0]);
+    if (!step.outputs.empty()) bound.call.twin = binder.quantised(step.twin_offset, step.outputs[0]);
     bound.stretch = step.stretch;
     if (step.shared_offset >= 0) {
         bound.call.shared = {address(bindings.scratch, 0) + step.shared_offset,
@@ -100,6 +122,17 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     for (const auto& follower : bound.followers) {
         bound.call.then = &follower->call;
         bound.call.then_values = follower->kernel->values;
+    }
+}
+
+void bind_for_workers(BoundStep& bound, const Step& step, const Binder& binder,
+                      const device::Bindings& bindings, const CpuProgram& program, const ir::StepView& view) {
+    if (step.own_copies.empty()) return;
+    for (int worker = 0; worker < program.workers(); ++worker) {
+        bound.of_worker.push_back(std::make_unique<BoundStep>());
+        bind_step(*bound.of_worker.back(), step, Binder(binder, step.own_copies, worker), bindings, program,
+                  view);
+        bound.of_worker.back()->call.counters = bound.call.counters;  // which all workers share
     }
 }
 
@@ -155,6 +188,7 @@ CpuBoundProgram::CpuBoundProgram(const CpuProgram& program, const device::Bindin
         for (const Step& step : segment.steps) {
             bound.steps.push_back(std::make_unique<BoundStep>());
             bind_step(*bound.steps.back(), step, binder, bindings, program, step_);
+            bind_for_workers(*bound.steps.back(), step, binder, bindings, program, step_);
         }
         for (const Place& place : segment.shown) bound.shown.push_back(binder.region(place));
         for (const Place& place : segment.received) bound.received.push_back(binder.region(place));

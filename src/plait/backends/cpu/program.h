@@ -14,6 +14,15 @@ namespace plait::backends::cpu {
 using plan::Home;
 using plan::Place;
 
+// A value that every worker has for itself while a step has few tokens: in place of the bytes at `shared`,
+// worker w uses those at `own` + w * `bytes`, `values` of them. Offsets in scratch.
+struct OwnCopy {
+    int64_t shared = 0;
+    int64_t own = 0;
+    int64_t bytes = 0;
+    int64_t values = 0;
+};
+
 // One unit of work: a node, or the quantising of a value that several nodes read.
 struct Step {
     const Kernel* kernel = nullptr;
@@ -27,6 +36,10 @@ struct Step {
     int64_t shared_offset = -1;  // in scratch: SharedNeeds::bytes
     SharedNeeds shared;
     bool barrier_before = false;  // something it needs was made since the last barrier
+    // With few tokens: every worker does it for itself; no barrier, since what it needs was done so.
+    bool by_everybody = false;
+    bool no_barrier_if_few = false;
+    std::vector<OwnCopy> own_copies;  // of what it reads and writes
     // Other steps without barriers of their own: those whose item `i` is run before this one's, and the one
     // that follows every stretch of values (Kernel::values), if any.
     std::vector<Step> joined;
@@ -75,13 +88,20 @@ class CpuProgram : public device::Program {
 struct BoundStep {
     // Before a run of the segment.
     void reset();
+    // As a worker does it.
+    const BoundStep& as(int worker, bool few_tokens) const {
+        return few_tokens && !of_worker.empty() ? *of_worker[static_cast<size_t>(worker)] : *this;
+    }
     // One item, what is joined and follows, and what it wrote quantised where somebody wants that.
     void run(int64_t item, std::byte* workspace) const;
 
     const Kernel* kernel = nullptr;
     const char* name = nullptr;
     bool barrier_before = false;
-    std::vector<ir::Operand> operands;  // inputs, then outputs
+    bool by_everybody = false;
+    bool no_barrier_if_few = false;
+    std::vector<std::unique_ptr<BoundStep>> of_worker;  // with own copies: the step as each worker does it
+    std::vector<ir::Operand> operands;                  // inputs, then outputs
     KernelCall call;
     std::vector<std::unique_ptr<BoundStep>> joined;
     std::vector<std::unique_ptr<BoundStep>> followers;
@@ -106,6 +126,7 @@ class CpuBoundProgram : public device::BoundProgram {
     std::span<const std::unique_ptr<BoundStep>> steps(int segment) const {
         return segments_[static_cast<size_t>(segment)].steps;
     }
+    bool few_tokens() const { return *step_.token_count <= kFewTokens; }
     std::byte* workspace(int worker) const { return workspace_ + worker * program_.workspace_bytes(); }
 
   private:

@@ -51,12 +51,19 @@ ir::Range Runner::take(BoundStep& step, int64_t items) const {
 // one.
 void Runner::run_steps(int worker) {
     std::byte* workspace = program_->workspace(worker);
+    const bool few = program_->few_tokens();
     for (const auto& step : program_->steps(segment_)) {
-        if (step->barrier_before && !barrier_.wait(stop_->word())) return;
+        const bool barrier = step->barrier_before && !(few && step->no_barrier_if_few);
+        if (barrier && !barrier_.wait(stop_->word())) return;
         try {
-            const int64_t items = step->kernel->items(step->call);
-            for (ir::Range mine = take(*step, items); !mine.empty(); mine = take(*step, items)) {
-                for (int64_t i = mine.begin; i < mine.end; ++i) step->run(i, workspace);
+            const BoundStep& mine = step->as(worker, few);
+            const int64_t items = step->kernel->items(mine.call);
+            if (few && step->by_everybody) {
+                for (int64_t i = 0; i < items; ++i) mine.run(i, workspace);
+                continue;
+            }
+            for (ir::Range run = take(*step, items); !run.empty(); run = take(*step, items)) {
+                for (int64_t i = run.begin; i < run.end; ++i) mine.run(i, workspace);
             }
         } catch (const std::exception& error) {
             fail(*step, error.what());

@@ -312,6 +312,13 @@ Kernel value_kernel(void (*run)(const KernelCall&, int64_t, std::byte*),
     return kernel;
 }
 
+template <class Norm>
+Kernel norm_kernel() {
+    Kernel kernel = whole_row_kernel<Norm>(row_items, run_norm<Norm>);
+    kernel.by_everybody = true;
+    return kernel;
+}
+
 }  // namespace
 
 void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
@@ -321,8 +328,8 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
         list.push_back(packed);
     }
     list.push_back(row_kernel<ir::Embed>(output_items, run_embed, device::weight_formats()));
-    list.push_back(whole_row_kernel<ir::RmsNorm>(row_items, run_norm<ir::RmsNorm>));
-    list.push_back(whole_row_kernel<ir::LayerNorm>(row_items, run_norm<ir::LayerNorm>));
+    list.push_back(norm_kernel<ir::RmsNorm>());
+    list.push_back(norm_kernel<ir::LayerNorm>());
     list.push_back(row_kernel<ir::SumSquares>(output_items, run_sum_squares));
     list.push_back(whole_row_kernel<ir::RmsScale>(row_items, run_rms_scale));
     list.push_back(value_kernel<ir::Add>(run_add, add_values));
