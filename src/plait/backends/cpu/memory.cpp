@@ -35,8 +35,9 @@ std::unique_ptr<device::Buffer> CpuBufferType::alloc(std::span<const device::Sto
     for (const device::StoredTensor& tensor : tensors) total += bytes(tensor);
     if (total == 0) total = kAlignment;
     std::byte* memory = map_pages(device_name_, static_cast<size_t>(total));
-    // Large pages, if the system likes: weights are filled whole and read in long runs.
-    if (usage == device::Usage::weights) madvise(memory, static_cast<size_t>(total), MADV_HUGEPAGE);
+    // Large pages, if the system likes: weights and caches are read in long runs.
+    if (usage == device::Usage::weights || usage == device::Usage::state)
+        madvise(memory, static_cast<size_t>(total), MADV_HUGEPAGE);
     std::vector<std::byte*> begins;
     std::byte* next = memory;
     std::vector<ir::TensorDesc> descs;

@@ -19,6 +19,10 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr int64_t kTileRows = 96;
 // From so many rows on it pays to unpack.
 constexpr int64_t kUnpackRows = 12;
+constexpr int64_t kAskAhead = 8 * 1024;
+// As many rows are worked on as the memory brings in the meantime without a queue.
+constexpr int64_t kAskRows = 16;
+constexpr int64_t kLineBytes = 64;
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -152,23 +156,59 @@ void AttentionTile::compute(int64_t chunk, const Partial& out) {
         weigh(chunk, out);
 }
 
-// Calls fn(Stretch) for positions [begin, end) of a chunk, page by page.
+// Calls fn(Stretch) for positions [begin, end) of a chunk, page by page, at most `most` at a time.
 template <class Fn>
-void AttentionTile::for_stretches(int64_t chunk, int64_t begin, int64_t end, const Fn& fn) const {
+void AttentionTile::for_stretches(int64_t chunk, int64_t begin, int64_t end, int64_t most,
+                                  const Fn& fn) const {
     const int64_t page_tokens = keys_.page_tokens();
     const int64_t start = chunk * kKeyChunk;
     while (begin < end) {
         const int64_t offset = (start + begin) % page_tokens;
-        const int64_t count = std::min(page_tokens - offset, end - begin);
+        const int64_t count = std::min({page_tokens - offset, end - begin, most});
         fn(Stretch{pages_.at((start + begin) / page_tokens), offset, begin, begin + count});
         begin += count;
     }
 }
 
+// --- asking for what comes next
+//
+// A page holds a few KiB of one head, too little for the processor to foresee what follows. So few queries
+// wait for the memory unless it is asked in time: for keys, then the same positions' values, then the next
+// chunk's keys, each kAskAhead before its turn.
+
+// Of positions of the sequence.
+void AttentionTile::ask(const Pool& pool, int64_t begin, int64_t end) const {
+    const int64_t row_bytes = pool.operand.desc.row_bytes();
+    for_stretches(
+        0, begin, std::min(end, position(place_.tokens - 1) + 1), end - begin, [&](const Stretch& stretch) {
+            const std::byte* line = pool.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes;
+            const std::byte* behind = line + (stretch.end - stretch.begin) * row_bytes;
+            for (; line < behind; line += kLineBytes) __builtin_prefetch(line, 0, 0);
+        });
+}
+
+void AttentionTile::ask_behind_keys(int64_t chunk, const Stretch& stretch) const {
+    const int64_t start = chunk * kKeyChunk;
+    const int64_t ahead = kAskAhead / keys_.operand.desc.row_bytes();
+    const int64_t begin = stretch.begin + ahead, end = stretch.end + ahead;
+    ask(keys_, start + begin, start + std::min<int64_t>(end, span_.end));
+    const int64_t values = start + span_.begin - span_.end;
+    ask(values_, values + std::max<int64_t>(begin, span_.end), values + end);
+}
+
+void AttentionTile::ask_behind_values(int64_t chunk, const Stretch& stretch) const {
+    const int64_t start = chunk * kKeyChunk;
+    const int64_t ahead = kAskAhead / values_.operand.desc.row_bytes();
+    const int64_t begin = stretch.begin + ahead, end = stretch.end + ahead;
+    ask(values_, start + begin, start + std::min<int64_t>(end, span_.end));
+    ask(keys_, start + std::max<int64_t>(begin, span_.end), start + end);
+}
+
 void AttentionTile::score(int64_t chunk) {
     const int64_t row_bytes = keys_.operand.desc.row_bytes();
     const auto multiply = by_format(simd_.matmul_f32, keys_.operand.desc.type);
-    for_stretches(chunk, span_.begin, span_.end, [&](const Stretch& stretch) {
+    for_stretches(chunk, span_.begin, span_.end, kAskRows, [&](const Stretch& stretch) {
+        ask_behind_keys(chunk, stretch);
         multiply({
             .weights = keys_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
             .row_bytes = row_bytes,
@@ -189,7 +229,7 @@ void AttentionTile::score_unpacked(int64_t chunk) {
     for (int64_t block = span_.begin / kKeyBlock * kKeyBlock; block < span_.end; block += kKeyBlock) {
         const int64_t begin = std::max<int64_t>(block, span_.begin);
         const int64_t end = std::min<int64_t>(block + kKeyBlock, span_.end);
-        for_stretches(chunk, begin, end, [&](const Stretch& stretch) {
+        for_stretches(chunk, begin, end, kKeyBlock, [&](const Stretch& stretch) {
             unpack({.rows_begin = keys_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
                     .row_bytes = row_bytes,
                     .out = unpacked_rows_ + (stretch.begin - block),
@@ -228,7 +268,8 @@ void AttentionTile::weigh(int64_t chunk, const Partial& out) {
     const int64_t row_bytes = values_.operand.desc.row_bytes();
     const auto add_rows = by_format(simd_.weighted_rows, values_.operand.desc.type);
     for (int64_t row = 0; row < rows_; row += group_) {
-        for_stretches(chunk, ranges_[row].begin, ranges_[row].end, [&](const Stretch& stretch) {
+        for_stretches(chunk, ranges_[row].begin, ranges_[row].end, kAskRows, [&](const Stretch& stretch) {
+            ask_behind_values(chunk, stretch);
             add_rows({
                 .rows_begin = values_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
                 .row_bytes = row_bytes,
@@ -250,7 +291,7 @@ void AttentionTile::weigh_unpacked(int64_t chunk, const Partial& out) {
     for (int64_t block = span_.begin / kValueBlock * kValueBlock; block < span_.end; block += kValueBlock) {
         const int64_t begin = std::max<int64_t>(block, span_.begin);
         const int64_t end = std::min<int64_t>(block + kValueBlock, span_.end);
-        for_stretches(chunk, begin, end, [&](const Stretch& stretch) {
+        for_stretches(chunk, begin, end, kValueBlock, [&](const Stretch& stretch) {
             unpack({.rows_begin = values_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
                     .row_bytes = row_bytes,
                     .out = unpacked_rows_ + (stretch.begin - block) * 32,

@@ -93,7 +93,7 @@ class AttentionTile {
     int64_t rows() const { return rows_; }
 
   private:
-    // Keys of a chunk that lie in one page: positions [begin, end) of the chunk.
+    // Keys that follow each other in one page: positions [begin, end) of the chunk.
     struct Stretch {
         int64_t page;
         int64_t offset;  // in the page
@@ -106,7 +106,10 @@ class AttentionTile {
     void read_queries();
     void set_ranges(int64_t chunk);
     template <class Fn>
-    void for_stretches(int64_t chunk, int64_t begin, int64_t end, const Fn& fn) const;
+    void for_stretches(int64_t chunk, int64_t begin, int64_t end, int64_t most, const Fn& fn) const;
+    void ask(const Pool& pool, int64_t begin, int64_t end) const;
+    void ask_behind_keys(int64_t chunk, const Stretch& stretch) const;
+    void ask_behind_values(int64_t chunk, const Stretch& stretch) const;
     void score(int64_t chunk);
     void score_unpacked(int64_t chunk);
     void soften(int64_t chunk, const Partial& out);
