@@ -2,6 +2,7 @@
 
 #include "plait/backends/cpu/simd/matmul_q8-inl.h"
 #include "plait/backends/cpu/simd/packed-inl.h"
+#include "plait/backends/cpu/simd/prefetch-inl.h"
 
 // Block weights in the packed layout (pack_x8.h) with ActBlock activations: a lane is a row, so nothing is
 // added across lanes. Per 32 elements the integer products of a row are exact; then some float steps, block
@@ -21,23 +22,6 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
     float lanes[kRows];
     O::store_rows(lanes, total);
     for (int64_t r = 0; row + r < a.rows; ++r) out[r] = lanes[r];
-}
-
-// How far ahead of itself each stream of a single token asks the memory for weights. The hardware's own
-// prefetching restarts with every row group, which lasts only 18 blocks in a small model; asking for the same
-// place in the next tile covers each byte once. A tile too large for any second-level cache has long streams,
-// which only need help to run further ahead. docs/performance.md has the numbers.
-inline int64_t prefetch_distance(int64_t tile_bytes) {
-    constexpr int64_t kLargestTile = 64 * 1024;
-    constexpr int64_t kStreamAhead = 1024;
-    return tile_bytes <= kLargestTile ? tile_bytes : kStreamAhead;
-}
-
-// May point behind the weights: a prefetch does not fault.
-template <int Bytes>
-void prefetch(const uint8_t* p) {
-#pragma GCC unroll 8
-    for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + line, 0, 2);
 }
 
 // Products of 32 weights of every row with the same of every token, added up by scale.
