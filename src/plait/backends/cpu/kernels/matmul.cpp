@@ -38,6 +38,12 @@ struct F32Rows {
     static int64_t workspace_bytes(const ir::Op&, std::span<const ir::TensorDesc>) { return 0; }
 };
 
+struct FloatRows : F32Rows {
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* /*workspace*/) {
+        by_format(call.simd->matmul_floats, call.in(1).desc.type)(args);
+    }
+};
+
 struct Q8Rows : F32Rows {
     static void set_activations(const KernelCall& call, int64_t row, MatmulArgs& args) {
         const simd::ActBlocks x = quantised_from(call.quantised, row * args.k);
@@ -66,8 +72,7 @@ struct Q8Packed : Q8Rows {
 // For every format there is: a few weight rows at a time become floats, which all tokens of the item then
 // share.
 struct DecodedRows : F32Rows {
-    // As many as the widest tile of matmul_f32 takes.
-    static constexpr int64_t kAtOnce = 4;
+    static constexpr int64_t kAtOnce = 16;
 
     static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* workspace) {
         const dtype::DTypeInfo& format = dtype::info(call.in(1).desc.type);
@@ -81,7 +86,7 @@ struct DecodedRows : F32Rows {
             part.rows = std::min(kAtOnce, args.rows - row);
             for (int64_t r = 0; r < part.rows; ++r)
                 format.decode(weights + r * args.row_bytes, decoded + r * args.k, args.k);
-            by_format(call.simd->matmul_f32, ir::DType::F32)(part);
+            by_format(call.simd->matmul_floats, ir::DType::F32)(part);
         }
     }
     static int64_t workspace_bytes(const ir::Op& /*op*/, std::span<const ir::TensorDesc> inputs) {
@@ -258,6 +263,7 @@ void add_matmul_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
         add_pair<Q8Packed>(formats_of(simd.matmul_q8_x8), kPackedLayout, 32, ActivationFormat::q8, list);
     if (!choice.exact)
         add_pair<Q8Rows>(formats_of(simd.matmul_q8), device::kRowLayout, 32, ActivationFormat::q8, list);
+    add_pair<FloatRows>(formats_of(simd.matmul_floats), device::kRowLayout, 1, ActivationFormat::f32, list);
     add_pair<F32Rows>(formats_of(simd.matmul_f32), device::kRowLayout, 1, ActivationFormat::f32, list);
     add_pair<DecodedRows>(device::weight_formats(), device::kRowLayout, 1, ActivationFormat::f32, list);
 }

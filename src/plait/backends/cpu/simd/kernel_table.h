@@ -156,11 +156,16 @@ struct KernelTable {
     // instruction set.
     void (*quantise)(const float* x, const ActBlocks& out, int64_t k);
 
-    // F32 activations with weights in GGUF's row layout: the exact path, and attention scores (rows = keys,
-    // tokens = queries that share them). Block formats are decoded in registers to the very values dtype's
-    // decoders give. k is any positive number; a row of a block format holds k rounded up to whole blocks, of
-    // which the surplus is ignored as long as it decodes to finite values.
+    // F32 activations with weights in GGUF's row layout: the exact path of block formats, and attention
+    // scores (rows = keys, tokens = queries that share them). Block formats are decoded in registers to the
+    // very values dtype's decoders give. k is any positive number; a row of a block format holds k rounded up
+    // to whole blocks, of which the surplus is ignored as long as it decodes to finite values.
     PerFormat<MatmulFn> matmul_f32;
+
+    // F32 activations with weights of an element format in GGUF's row layout: matmul_f32 with another order
+    // of additions, for many tokens and for weights that come from memory. May ask the memory for what lies
+    // behind the rows.
+    PerFormat<MatmulFn> matmul_floats;
 
     // ActBlock activations with weights in GGUF's row layout. k is a multiple of 32.
     PerFormat<MatmulFn> matmul_q8;

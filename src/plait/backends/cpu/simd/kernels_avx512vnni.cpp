@@ -103,6 +103,10 @@ struct ZmmLanes {
     static F set(float v) { return _mm512_set1_ps(v); }
     static F load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
+    static F held(F v) {
+        asm("" : "+v"(v));
+        return v;
+    }
     static F load_f16(const uint8_t* p) { return _mm512_cvtph_ps(X86Ops::load_b(p)); }
     static F load_bf16(const uint8_t* p) {
         return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(X86Ops::load_b(p)), 16));

@@ -2,6 +2,7 @@
 
 #include "plait/backends/cpu/simd/matmul_q8-inl.h"
 #include "plait/backends/cpu/simd/packed-inl.h"
+#include "plait/backends/cpu/simd/prefetch-inl.h"
 
 // Block weights in the packed layout (pack_x8.h) with ActBlock activations: a lane is a row, so nothing is
 // added across lanes. Per 32 elements the integer products of a row are exact; then some float steps, block
@@ -25,13 +26,8 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
 
 // A single token reads each weight once: the memory is the limit. It is fastest when asked for one line after
 // the other, so both groups of a pair are worked on together, and the lines that come next are asked for some
-// way ahead. May point behind the weights: a prefetch does not fault. docs/performance.md has the numbers.
+// way ahead. docs/performance.md has the numbers.
 constexpr int64_t kPrefetchAhead = 4 * 1024;
-template <int Bytes>
-void prefetch(const uint8_t* p) {
-#pragma GCC unroll 16
-    for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + kPrefetchAhead + line, 0, 0);
-}
 
 // Products of 32 weights of every row with the same of every token, added up by scale.
 template <class O, class Source, int Sub, int Tokens>
@@ -106,7 +102,7 @@ struct PackedTile {
             for_parts<Source>(
                 i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
                     const int part = first + Sub;
-                    if constexpr (Tokens == 1) prefetch<kPart>(p + part * kPart);
+                    if constexpr (Tokens == 1) prefetch<kPart>(p + part * kPart + kPrefetchAhead);
 #pragma GCC unroll 8
                     for (int v = 0; v < Vectors; ++v) {
                         const uint8_t* at = p + v * vector_bytes;

@@ -128,6 +128,19 @@ Product f32_product(const KernelTable& table, const Rows& w, const Activations& 
             x.k};
 }
 
+Product floats_product(const KernelTable& table, const Rows& w, const Activations& x) {
+    Product product = f32_product(table, w, x);
+    product.kernel = kernel_for(table.matmul_floats, w.type);
+    return product;
+}
+
+// All there are with F32 activations.
+std::vector<Product> f32_products(const KernelTable& table, const Rows& w, const Activations& x) {
+    std::vector<Product> products{f32_product(table, w, x)};
+    if (kernel_for(table.matmul_floats, w.type) != nullptr) products.push_back(floats_product(table, w, x));
+    return products;
+}
+
 Product q8_product(const KernelTable& table, const Rows& w, const Activations& x) {
     return {kernel_for(table.matmul_q8, w.type),
             w.bytes.data(),
@@ -210,7 +223,53 @@ TEST_P(MatmulTest, F32ActivationsMatchDoublePrecision) {
             for (const auto& [rows, tokens] : {std::pair{1, 1}, {9, 1}, {7, 3}, {5, 4}, {4, 17}}) {
                 const Rows w(type, rows, k, ++seed);
                 const Activations x(tokens, k, ++seed);
-                expect_close(f32_product(k_, w, x).whole(), w, x, label_of(type, rows, tokens, k));
+                for (const Product& product : f32_products(k_, w, x))
+                    expect_close(product.whole(), w, x, label_of(type, rows, tokens, k));
+            }
+        }
+    }
+}
+
+// Blocks of k, whole and not, that sums wait in memory between; and rows and tokens that fill no tile.
+TEST_P(MatmulTest, FloatWeightsInBlocksOfK) {
+    uint32_t seed = 50;
+    for (const DType type : types_of(k_.matmul_floats)) {
+        for (const int64_t k : {511, 512, 513, 1024, 1100}) {
+            for (int64_t tokens = 1; tokens <= 9; ++tokens) {
+                const Rows w(type, 37, k, ++seed);
+                const Activations x(tokens, k, ++seed);
+                const Product product = floats_product(k_, w, x);
+                expect_close(product.whole(), w, x, label_of(type, 37, tokens, k));
+                ASSERT_TRUE(test::same_bits(product.in_tiles(5, 1), product.whole()))
+                    << label_of(type, 37, tokens, k);
+            }
+        }
+    }
+}
+
+// What lies behind a row and behind a token's values is not read.
+TEST_P(MatmulTest, FloatWeightsEndWithTheRow) {
+    for (const DType type : types_of(k_.matmul_floats)) {
+        const int64_t k = 45, stored = 64;
+        Rows w(type, 9, stored, 60);
+        Activations x(15, stored, 61);
+        const Rows before = w;
+        std::fill(w.bytes.begin(), w.bytes.end(), 0xFF);  // a NaN
+        const auto bytes = static_cast<size_t>(dtype::row_bytes(type, k));
+        for (int64_t r = 0; r < w.rows; ++r)
+            std::copy_n(before.bytes.begin() + r * w.row_bytes, bytes, w.bytes.begin() + r * w.row_bytes);
+        w.decode();
+        w.k = k;
+        for (int64_t t = 0; t < x.tokens; ++t)
+            std::fill_n(x.values.begin() + t * stored + k, stored - k, kNan);
+        Product product = floats_product(k_, w, x);
+        product.k = k;
+        const std::vector<float> found = product.whole();
+        for (int64_t t = 0; t < x.tokens; ++t) {
+            for (int64_t r = 0; r < w.rows; ++r) {
+                double sum = 0;
+                for (int64_t i = 0; i < k; ++i) sum += static_cast<double>(w.at(r, i)) * x.at(t, i);
+                ASSERT_NEAR(found[t * (w.rows + 1) + r], sum, 1e-3) << dtype::info(type).name;
             }
         }
     }
@@ -225,11 +284,13 @@ TEST_P(MatmulTest, F32ActivationsSeeExactWeights) {
         Activations x(k, k, 6);
         for (int64_t t = 0; t < k; ++t)
             for (int64_t i = 0; i < k; ++i) x.values[t * k + i] = t == i ? 1.0f : 0.0f;
-        const std::vector<float> found = f32_product(k_, w, x).whole();
-        for (int64_t t = 0; t < k; ++t)
-            for (int64_t r = 0; r < w.rows; ++r)
-                ASSERT_EQ(found[t * (w.rows + 1) + r], w.at(r, t))
-                    << dtype::info(type).name << " " << r << "," << t;
+        for (const Product& product : f32_products(k_, w, x)) {
+            const std::vector<float> found = product.whole();
+            for (int64_t t = 0; t < k; ++t)
+                for (int64_t r = 0; r < w.rows; ++r)
+                    ASSERT_EQ(found[t * (w.rows + 1) + r], w.at(r, t))
+                        << dtype::info(type).name << " " << r << "," << t;
+        }
     }
 }
 
@@ -265,7 +326,8 @@ TEST_P(MatmulTest, TilingChangesNoBit) {
     };
     for (const DType type : types_of(k_.matmul_f32)) {
         const Rows w(type, rows, k, 202);
-        check(f32_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
+        for (const Product& product : f32_products(k_, w, x))
+            check(product, dtype::info(type).name, {1, 2, 3, 4, 11, 32, 43});
     }
     x.quantise(k_);
     for (const DType type : types_of(k_.matmul_q8)) {
@@ -373,7 +435,7 @@ TEST_P(MatmulTest, ZeroRowsAndZeroActivationsGiveZero) {
         x.quantise(k_);
         for (const Product& product : quantised_products(k_, full, packed_full, x))
             zero_but_canaries(product.whole());
-        zero_but_canaries(f32_product(k_, full, x).whole());
+        for (const Product& product : f32_products(k_, full, x)) zero_but_canaries(product.whole());
     }
 }
 

@@ -77,6 +77,7 @@ struct ScalarOps {
         return floats([&](int i) { return dtype::bf16_to_f32(read<uint16_t>(p + 2 * i)); });
     }
     static float half(const uint8_t* p) { return dtype::f16_to_f32(read<uint16_t>(p)); }
+    static F held(F v) { return v; }
     static F add(F a, F b) {
         return floats([&](int i) { return a.lane[i] + b.lane[i]; });
     }

@@ -43,6 +43,7 @@ struct Sse4Ops {
         __builtin_memcpy(&bits, p, sizeof bits);
         return _mm_cvtss_f32(four_halves(_mm_cvtsi32_si128(bits)));
     }
+    static F held(F v) { return v; }
     static F add(F a, F b) { return {_mm_add_ps(a.low, b.low), _mm_add_ps(a.high, b.high)}; }
     static F sub(F a, F b) { return {_mm_sub_ps(a.low, b.low), _mm_sub_ps(a.high, b.high)}; }
     static F mul(F a, F b) { return {_mm_mul_ps(a.low, b.low), _mm_mul_ps(a.high, b.high)}; }

@@ -22,6 +22,7 @@
 //   expand_bits_b, _i           `value` where the bit of that number is set, else 0
 //   F halves(first, second)     lanes 0 to 3, lanes 4 to 7
 //
+//   F held(F v)                 v, in a register also where every use could load it
 //   transpose(F (&v)[8])        lane i of v[r] becomes lane r of v[i]
 //   F times_power(F v, F n)     v * 2^n for whole numbers n, rounded once; where there is an instruction
 //   Lanes                       the widest vector of floats: kLanes, kLaneRows (attention-inl.h)
@@ -61,6 +62,10 @@ struct X86Ops {
         uint16_t bits;
         __builtin_memcpy(&bits, p, sizeof bits);
         return _cvtsh_ss(bits);
+    }
+    static F held(F v) {
+        asm("" : "+x"(v));
+        return v;
     }
     static F add(F a, F b) { return _mm256_add_ps(a, b); }
     static F sub(F a, F b) { return _mm256_sub_ps(a, b); }

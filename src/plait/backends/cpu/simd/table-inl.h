@@ -2,6 +2,7 @@
 
 #include "plait/backends/cpu/simd/attention-inl.h"
 #include "plait/backends/cpu/simd/matmul_f32-inl.h"
+#include "plait/backends/cpu/simd/matmul_floats-inl.h"
 #include "plait/backends/cpu/simd/matmul_q8-inl.h"
 #include "plait/backends/cpu/simd/matmul_q8_x8-inl.h"
 #include "plait/backends/cpu/simd/quantise-inl.h"
@@ -39,6 +40,13 @@ constexpr FormatKernel<MatmulFn> kMatmulF32[] = {
     {DType::Q2_K, matmul_f32<O, RowQ2_K<O>>},     {DType::Q3_K, matmul_f32<O, RowQ3_K<O>>},
     {DType::Q4_K, matmul_f32<O, RowQ4_K<O>>},     {DType::Q5_K, matmul_f32<O, RowQ5_K<O>>},
     {DType::Q6_K, matmul_f32<O, RowQ6_K<O>>},     {DType::IQ4_XS, matmul_f32<O, RowIQ4_XS<O>>},
+};
+
+template <class O>
+constexpr FormatKernel<MatmulFn> kMatmulFloats[] = {
+    {DType::F32, matmul_floats<O, RowF32>},
+    {DType::F16, matmul_floats<O, RowF16>},
+    {DType::BF16, matmul_floats<O, RowBF16>},
 };
 
 // What attention values are stored as, that is the formats of caches.
@@ -98,6 +106,7 @@ constexpr KernelTable make_table() {
     return {
         .quantise = quantise<O>,
         .matmul_f32 = per_format(kMatmulF32<O>),
+        .matmul_floats = per_format(kMatmulFloats<O>),
         .matmul_q8 = per_format(kMatmulQ8<O>),
         .matmul_q8_x8 = per_format(kMatmulQ8X8<O>),
         .weighted_rows = per_format(kWeightedRows<O>),

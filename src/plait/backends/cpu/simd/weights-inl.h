@@ -14,6 +14,7 @@ template <class O, int kBytes>
 struct ElementRow {
     static constexpr bool kBlocks = false;
     static constexpr bool kRowTiles = true;
+    static constexpr int kElementBytes = kBytes;
     static const uint8_t* at(const uint8_t* row, int64_t element) { return row + element * kBytes; }
     // The n < 8 elements at p, behind them zeros, as bytes to load from.
     struct Copy {
