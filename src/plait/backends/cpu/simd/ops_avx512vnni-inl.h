@@ -63,6 +63,7 @@ struct ZmmOps {
     static B set_b(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
     static B or_b(B a, B b) { return _mm512_or_si512(a, b); }
     static B and_b(B a, B b) { return _mm512_and_si512(a, b); }
+    static B sub_b(B a, B b) { return _mm512_sub_epi8(a, b); }
     template <int N>
     static B shift_left_b(B v) {
         return _mm512_slli_epi16(v, N);
