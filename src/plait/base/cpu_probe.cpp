@@ -10,6 +10,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -105,6 +107,19 @@ CpuInfo probe_cpu() {
     CpuInfo info{.name = read_name(), .features = read_features()};
     if (info.name.empty()) info.name = "unnamed processor";
     return info;
+}
+
+bool ask_for_tiles() {
+#if defined(__x86_64__)
+    // Linux, Documentation/arch/x86/xstate.rst; spelled out because older system headers lack them.
+    constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr int kTileData = 18;
+    static const bool granted =
+        probe_cpu().features.amx_int8 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return granted;
+#else
+    return false;
+#endif
 }
 
 CpuFeatures decode_x86(const X86FeatureWords& words) {

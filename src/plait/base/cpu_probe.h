@@ -18,8 +18,7 @@ struct CpuFeatures {
     bool avx512bw = false;
     bool avx512vl = false;
     bool avx512vnni = false;
-    bool amx_int8 =
-        false;  // with AMX-TILE; a process must still ask Linux for the tiles (arch_prctl) before using them
+    bool amx_int8 = false;  // with AMX-TILE; to be asked for before it is used (ask_for_tiles)
 
     // Arm, 64 bits
     bool neon = false;
@@ -39,6 +38,10 @@ struct CpuInfo {
 // Asks the processor (cpuid and xgetbv on x86, the auxiliary vector on Arm). Built without instruction set
 // flags, so it runs anywhere. Cheap enough to call once per device; any thread.
 CpuInfo probe_cpu();
+
+// Asks the system once to keep the tile registers of this process's threads, without which using them ends
+// the process. False if it refuses, or the processor has none. Any thread.
+bool ask_for_tiles();
 
 // "sse4 avx2 fma": the flags that are true, or "none beyond the baseline".
 std::string describe(const CpuFeatures& features);

@@ -56,6 +56,12 @@ TEST(Describe, NamesTheBaselineAndSveWidth) {
     EXPECT_EQ(describe({.neon = true, .dotprod = true, .sve = true, .sve_bits = 256}), "neon dotprod sve256");
 }
 
+TEST(ProbeCpu, TilesAreGrantedOnlyWhereTheyAre) {
+    const bool granted = ask_for_tiles();
+    EXPECT_EQ(ask_for_tiles(), granted);
+    EXPECT_TRUE(probe_cpu().features.amx_int8 || !granted);
+}
+
 TEST(ProbeCpu, AgreesWithTheKernel) {
     const CpuInfo cpu = probe_cpu();
     EXPECT_FALSE(cpu.name.empty());

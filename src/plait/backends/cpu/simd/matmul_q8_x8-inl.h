@@ -193,12 +193,18 @@ void matmul_panel(const MatmulArgs& a, int64_t group) {
     });
 }
 
+// Several tokens where there are registers that are tiles: matmul_q8_x8_tiles-inl.h.
+template <class O, template <class> class Format>
+void matmul_tiles(const MatmulArgs& a);
+
 template <class O, template <class> class Format>
 void matmul_q8_x8(const MatmulArgs& a) {
     using Wide = typename O::Wide;
     const int64_t groups = (a.rows + 7) / 8;
     if (a.tokens == 1 || a.workspace == nullptr) {
         for (int64_t group = 0; group < groups; group += 2) matmul_packed<Wide, Format>(a, group);
+    } else if constexpr (requires { typename O::Tiles; }) {
+        matmul_tiles<O, Format>(a);
     } else {
         for (int64_t group = 0; group < groups; group += Wide::kGroups) matmul_panel<Wide, Format>(a, group);
     }

@@ -375,11 +375,16 @@ struct Panel {
     }
 };
 
+// Where products take any two signed bytes, the offset is taken off the codes.
+constexpr Coding signed_coding(Coding coding) {
+    return {.most = kSigned, .shifts = coding.shifts, .halves = coding.halves};
+}
+
 // Fills the panel of a vector of rows from packed weights at `p`.
-template <class O, template <class> class Format>
+template <class O, template <class> class Format, Coding kPanel = panel_coding<O>(Format<O>::kCoding)>
 void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
     using From = Format<O>;
-    using To = Panel<O, panel_coding<O>(From::kCoding)>;
+    using To = Panel<O, kPanel>;
     for (int64_t i = 0; i < k; i += 32 * From::kParts, p += 2 * From::kBytes) {
         for_parts<From>(i, k, [&]<int Sub>(int first) {
             const int part = first + Sub;
@@ -392,7 +397,10 @@ void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
             To::store(panel, stored);
             for_chunks([&]<int Chunk>() {
                 typename O::B codes = From::template codes<Chunk, Sub>(p, From::kBytes, first);
-                if constexpr (To::kCoding.most == kBiased) codes = O::biased(codes);
+                if constexpr (To::kCoding.most == kBiased)
+                    codes = O::biased(codes);
+                else if constexpr (To::kCoding.offset != From::kCoding.offset)
+                    codes = O::sub_b(codes, O::set_b(From::kCoding.offset - To::kCoding.offset));
                 O::store_vector(panel + Chunk * 4 * To::kRows, codes);
             });
             panel += To::kBytes;

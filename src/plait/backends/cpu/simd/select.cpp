@@ -30,6 +30,13 @@ const LevelRow* find(SimdLevel level) {
     return found == levels.end() ? nullptr : &*found;
 }
 
+// What kernels may use in this process.
+CpuFeatures features_here() {
+    CpuFeatures features = probe_cpu().features;
+    features.amx_int8 = features.amx_int8 && ask_for_tiles();
+    return features;
+}
+
 }  // namespace
 
 const char* name(SimdLevel level) {
@@ -44,6 +51,8 @@ const char* name(SimdLevel level) {
             return "avxvnni";
         case SimdLevel::avx512vnni:
             return "avx512vnni";
+        case SimdLevel::amx:
+            return "amx";
     }
     ENSURE(false, "a SimdLevel outside its enumerators");
 }
@@ -58,11 +67,11 @@ SimdLevel parse_level(std::string_view text) {
 
 bool has_level(SimdLevel level) {
     const LevelRow* row = find(level);
-    return row != nullptr && row->runs_on(probe_cpu().features);
+    return row != nullptr && row->runs_on(features_here());
 }
 
 SimdLevel best_level() {
-    const CpuFeatures features = probe_cpu().features;
+    const CpuFeatures features = features_here();
     SimdLevel best = SimdLevel::scalar;
     for (const LevelRow& row : built_levels())
         if (row.runs_on(features)) best = row.level;
@@ -70,11 +79,12 @@ SimdLevel best_level() {
 }
 
 const KernelTable& kernels(SimdLevel level) {
-    const CpuInfo cpu = probe_cpu();
+    const CpuFeatures features = features_here();
     const LevelRow* row = find(level);
-    if (row == nullptr || !row->runs_on(cpu.features))
-        throw Error(fmt::format("--simd {}: this processor ({}) can run only {}", name(level), cpu.name,
-                                names([&](const LevelRow& other) { return other.runs_on(cpu.features); })));
+    if (row == nullptr || !row->runs_on(features))
+        throw Error(fmt::format("--simd {}: this processor ({}) can run only {}", name(level),
+                                probe_cpu().name,
+                                names([&](const LevelRow& other) { return other.runs_on(features); })));
     return row->kernels();
 }
 

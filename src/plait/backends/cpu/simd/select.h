@@ -13,10 +13,11 @@ enum class SimdLevel : uint8_t {
     avx2,        // AVX2 + FMA + F16C: x86 since 2013
     avxvnni,     // avx2 with byte dot products, VEX encoded: client cores since 2021
     avx512vnni,  // the same, EVEX encoded with twice the registers: server cores since 2019
+    amx,         // avx512vnni whose products with several tokens are done in tiles: server cores since 2023
 };
 
-inline constexpr SimdLevel kAllLevels[] = {SimdLevel::scalar, SimdLevel::sse4, SimdLevel::avx2,
-                                           SimdLevel::avxvnni, SimdLevel::avx512vnni};
+inline constexpr SimdLevel kAllLevels[] = {SimdLevel::scalar,  SimdLevel::sse4,       SimdLevel::avx2,
+                                           SimdLevel::avxvnni, SimdLevel::avx512vnni, SimdLevel::amx};
 
 const char* name(SimdLevel level);
 

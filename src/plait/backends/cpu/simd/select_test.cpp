@@ -38,7 +38,7 @@ TEST(Select, UnknownNamesSayWhatThereIs) {
 
 // Names that stand in the manual for other machines.
 TEST(Select, NamesOfOtherMachinesAreNotBuilt) {
-    for (const char* other : {"amx", "neon", "dotprod", "i8mm", "sve128", "sve256", "rvv128", "rvv256"}) {
+    for (const char* other : {"neon", "dotprod", "i8mm", "sve128", "sve256", "rvv128", "rvv256"}) {
         EXPECT_EQ(error_of([&] { parse_level(other); }).find("--simd: this build has kernels for scalar"), 0)
             << other;
         EXPECT_THAT(error_of([&] { parse_level(other); }), HasSubstr("not for '" + std::string(other) + "'"));
@@ -99,6 +99,13 @@ TEST(Select, LevelsNeedTheirFlags) {
     EXPECT_TRUE(runs(SimdLevel::avx512vnni, server));
     EXPECT_FALSE(runs(SimdLevel::avx512vnni, without_vl));
     EXPECT_FALSE(runs(SimdLevel::avx512vnni, without_f16c));
+    CpuFeatures with_tiles = server;
+    with_tiles.amx_int8 = true;
+    CpuFeatures tiles_alone = without_vl;
+    tiles_alone.amx_int8 = true;
+    EXPECT_FALSE(runs(SimdLevel::amx, server));
+    EXPECT_TRUE(runs(SimdLevel::amx, with_tiles));
+    EXPECT_FALSE(runs(SimdLevel::amx, tiles_alone));
 }
 
 }  // namespace

@@ -9,19 +9,22 @@ set_source_files_properties(simd/kernels_scalar.cpp PROPERTIES COMPILE_OPTIONS
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_sse4.cpp simd/kernels_avx2.cpp
-                                 simd/kernels_avxvnni.cpp simd/kernels_avx512vnni.cpp)
+                                 simd/kernels_avxvnni.cpp simd/kernels_avx512vnni.cpp simd/kernels_amx.cpp)
+    list(APPEND CPU_SIMD_TESTS simd/kernels_amx_model.cpp simd/tiles_test.cpp)
     set_source_files_properties(simd/kernels_sse4.cpp PROPERTIES COMPILE_OPTIONS "-mssse3;-msse4.1")
     set(avx2 -mavx2 -mfma -mf16c)
     set_source_files_properties(simd/kernels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
     set_source_files_properties(simd/kernels_avxvnni.cpp PROPERTIES COMPILE_OPTIONS "${avx2};-mavxvnni")
     # GCC 12 warns of its own _mm512_undefined_*() (GCC bug 105593).
-    set_source_files_properties(simd/kernels_avx512vnni.cpp PROPERTIES COMPILE_OPTIONS
-                                "${avx2};-mavx512bw;-mavx512vl;-mavx512vnni;-Wno-maybe-uninitialized;-Wno-uninitialized")
+    set(avx512vnni ${avx2} -mavx512bw -mavx512vl -mavx512vnni -Wno-maybe-uninitialized -Wno-uninitialized)
+    set_source_files_properties(simd/kernels_avx512vnni.cpp simd/kernels_amx_model.cpp PROPERTIES COMPILE_OPTIONS "${avx512vnni}")
+    set_source_files_properties(simd/kernels_amx.cpp PROPERTIES COMPILE_OPTIONS "${avx512vnni};-mamx-tile;-mamx-int8")
     if(PLAIT_TESTS)
         # A weak symbol in one of these objects could become everybody's copy of an inline function.
         add_test(NAME backends_cpu.weak_symbols
                  COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/check_weak_symbols.py ${CMAKE_NM}
-                         kernels_sse4 kernels_avx2 kernels_avxvnni kernels_avx512vnni -- $<TARGET_OBJECTS:plait_backends_cpu>
+                         kernels_sse4 kernels_avx2 kernels_avxvnni kernels_avx512vnni kernels_amx kernels_amx_model --
+                         $<TARGET_OBJECTS:plait_backends_cpu> $<TARGET_OBJECTS:backends_cpu_test>
                  COMMAND_EXPAND_LISTS)
     endif()
 else()

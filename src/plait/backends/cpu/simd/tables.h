@@ -11,5 +11,7 @@ const KernelTable& kernels_sse4();
 const KernelTable& kernels_avx2();
 const KernelTable& kernels_avxvnni();
 const KernelTable& kernels_avx512vnni();
+// What it has of its own, matmul_q8_x8; else it is avx512vnni.
+const PerFormat<MatmulFn>& kernels_amx();
 
 }  // namespace plait::backends::cpu::simd
