@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "plait/backends/cpu/simd/dots_k-inl.h"
 #include "plait/backends/cpu/simd/matmul_args-inl.h"
 #include "plait/backends/cpu/simd/partial-inl.h"

@@ -36,13 +36,22 @@ TEST(Select, UnknownNamesSayWhatThereIs) {
     }
 }
 
-// Names that stand in the manual for other machines.
-TEST(Select, NamesOfOtherMachinesAreNotBuilt) {
-    for (const char* other : {"amx", "neon", "dotprod", "i8mm", "sve128", "sve256", "rvv128", "rvv256"}) {
-        EXPECT_EQ(error_of([&] { parse_level(other); }).find("--simd: this build has kernels for scalar"), 0)
-            << other;
-        EXPECT_THAT(error_of([&] { parse_level(other); }), HasSubstr("not for '" + std::string(other) + "'"));
+bool is_built(SimdLevel level) {
+    return std::ranges::find(built_levels(), level, &LevelRow::level) != built_levels().end();
+}
+
+TEST(Select, LevelsOfOtherArchitecturesAreNotBuilt) {
+    std::string all;
+    for (const LevelRow& row : built_levels())
+        all += (all.empty() ? "" : ", ") + std::string(name(row.level));
+    for (const SimdLevel other : kAllLevels) {
+        if (is_built(other)) continue;
+        EXPECT_EQ(error_of([&] { parse_level(name(other)); }), std::string("--simd ") + name(other) +
+                                                                   ": this build is for " + built_for() +
+                                                                   " and has kernels for " + all);
     }
+    EXPECT_TRUE(is_built(SimdLevel::scalar));
+    EXPECT_FALSE(is_built(SimdLevel::sse4) && is_built(SimdLevel::neon));
 }
 
 TEST(Select, EveryBuiltLevelIsListed) {
@@ -67,8 +76,14 @@ TEST(Select, AMissingLevelSaysWhatTheMachineHas) {
     EXPECT_EQ(error, "no error");
 }
 
+bool runs(SimdLevel level, const CpuFeatures& cpu) {
+    for (const LevelRow& row : built_levels())
+        if (row.level == level) return row.runs_on(cpu);
+    return false;
+}
+
 // Each level needs all of its flags.
-TEST(Select, LevelsNeedTheirFlags) {
+TEST(Select, LevelsOfX86NeedTheirFlags) {
     const CpuFeatures none;
     CpuFeatures sse4 = none;
     sse4.sse4 = true;
@@ -82,13 +97,8 @@ TEST(Select, LevelsNeedTheirFlags) {
     without_f16c.f16c = false;
     CpuFeatures client = avx2;
     client.avxvnni = true;
-    const auto runs = [](SimdLevel level, const CpuFeatures& cpu) {
-        for (const LevelRow& row : built_levels())
-            if (row.level == level) return row.runs_on(cpu);
-        return false;
-    };
     EXPECT_TRUE(runs(SimdLevel::scalar, none));
-    if (built_levels().size() == 1) GTEST_SKIP() << "a build with scalar kernels only";
+    if (!is_built(SimdLevel::sse4)) GTEST_SKIP() << "a build for another architecture";
     EXPECT_FALSE(runs(SimdLevel::sse4, none));
     EXPECT_TRUE(runs(SimdLevel::sse4, sse4));
     EXPECT_FALSE(runs(SimdLevel::avx2, sse4));
@@ -99,6 +109,15 @@ TEST(Select, LevelsNeedTheirFlags) {
     EXPECT_TRUE(runs(SimdLevel::avx512vnni, server));
     EXPECT_FALSE(runs(SimdLevel::avx512vnni, without_vl));
     EXPECT_FALSE(runs(SimdLevel::avx512vnni, without_f16c));
+}
+
+TEST(Select, LevelsOfArmNeedTheirFlags) {
+    if (!is_built(SimdLevel::neon)) GTEST_SKIP() << "a build for another architecture";
+    const CpuFeatures none;
+    CpuFeatures plain = none;
+    plain.neon = true;
+    EXPECT_FALSE(runs(SimdLevel::neon, none));
+    EXPECT_TRUE(runs(SimdLevel::neon, plain));
 }
 
 }  // namespace

@@ -17,13 +17,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     # GCC 12 warns of its own _mm512_undefined_*() (GCC bug 105593).
     set_source_files_properties(simd/kernels_avx512vnni.cpp PROPERTIES COMPILE_OPTIONS
                                 "${avx2};-mavx512bw;-mavx512vl;-mavx512vnni;-Wno-maybe-uninitialized;-Wno-uninitialized")
-    if(PLAIT_TESTS)
-        # A weak symbol in one of these objects could become everybody's copy of an inline function.
-        add_test(NAME backends_cpu.weak_symbols
-                 COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/check_weak_symbols.py ${CMAKE_NM}
-                         kernels_sse4 kernels_avx2 kernels_avxvnni kernels_avx512vnni -- $<TARGET_OBJECTS:plait_backends_cpu>
-                 COMMAND_EXPAND_LISTS)
-    endif()
+    set(CPU_SIMD_FLAGGED kernels_sse4 kernels_avx2 kernels_avxvnni kernels_avx512vnni)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    list(APPEND CPU_SIMD_SOURCES simd/levels_arm.cpp simd/kernels_neon.cpp)
+    set(CPU_SIMD_FLAGGED kernels_neon)
 else()
     list(APPEND CPU_SIMD_SOURCES simd/levels_portable.cpp)
+endif()
+
+if(PLAIT_TESTS AND CPU_SIMD_FLAGGED)
+    # A weak symbol in one of these objects could become everybody's copy of an inline function.
+    add_test(NAME backends_cpu.weak_symbols
+             COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_weak_symbols.py ${CMAKE_NM} ${CPU_SIMD_FLAGGED} --
+                     $<TARGET_OBJECTS:plait_backends_cpu>
+             COMMAND_EXPAND_LISTS)
 endif()

@@ -11,5 +11,12 @@ const KernelTable& kernels_sse4();
 const KernelTable& kernels_avx2();
 const KernelTable& kernels_avxvnni();
 const KernelTable& kernels_avx512vnni();
+const KernelTable& kernels_neon();
+const KernelTable& kernels_dotprod();
+const KernelTable& kernels_i8mm();
+const KernelTable& kernels_sve128();
+const KernelTable& kernels_sve256();
+const KernelTable& kernels_rvv128();
+const KernelTable& kernels_rvv256();
 
 }  // namespace plait::backends::cpu::simd
