@@ -116,8 +116,29 @@ TEST(Select, LevelsOfArmNeedTheirFlags) {
     const CpuFeatures none;
     CpuFeatures plain = none;
     plain.neon = true;
+    CpuFeatures dotprod = plain;
+    dotprod.dotprod = true;
+    CpuFeatures i8mm = dotprod;
+    i8mm.i8mm = true;
+    CpuFeatures sve = i8mm;
+    sve.sve = true;
+    sve.sve_bits = 256;
+    CpuFeatures wide = sve;
+    wide.sve_bits = 512;
+    CpuFeatures early = dotprod;  // SVE without byte matrix products
+    early.sve = true;
+    early.sve_bits = 256;
     EXPECT_FALSE(runs(SimdLevel::neon, none));
     EXPECT_TRUE(runs(SimdLevel::neon, plain));
+    EXPECT_FALSE(runs(SimdLevel::dotprod, plain));
+    EXPECT_TRUE(runs(SimdLevel::dotprod, dotprod));
+    EXPECT_FALSE(runs(SimdLevel::i8mm, dotprod));
+    EXPECT_TRUE(runs(SimdLevel::i8mm, i8mm));
+    EXPECT_FALSE(runs(SimdLevel::sve256, i8mm));
+    EXPECT_TRUE(runs(SimdLevel::sve256, sve));
+    EXPECT_FALSE(runs(SimdLevel::sve128, sve));
+    EXPECT_FALSE(runs(SimdLevel::sve256, wide));
+    EXPECT_FALSE(runs(SimdLevel::sve256, early));
 }
 
 }  // namespace
