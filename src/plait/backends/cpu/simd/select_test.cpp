@@ -141,5 +141,15 @@ TEST(Select, LevelsOfArmNeedTheirFlags) {
     EXPECT_FALSE(runs(SimdLevel::sve256, early));
 }
 
+TEST(Select, LevelsOfRiscvNeedTheirLength) {
+    if (!is_built(SimdLevel::rvv128)) GTEST_SKIP() << "a build for another architecture";
+    const CpuFeatures none, narrow{.rvv_bits = 128}, wide{.rvv_bits = 256};
+    EXPECT_FALSE(runs(SimdLevel::rvv128, none));
+    EXPECT_TRUE(runs(SimdLevel::rvv128, narrow));
+    EXPECT_FALSE(runs(SimdLevel::rvv128, wide));
+    EXPECT_FALSE(runs(SimdLevel::rvv256, narrow));
+    EXPECT_TRUE(runs(SimdLevel::rvv256, wide));
+}
+
 }  // namespace
 }  // namespace plait::backends::cpu::simd

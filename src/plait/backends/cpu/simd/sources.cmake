@@ -7,6 +7,12 @@ set(CPU_SIMD_TESTS simd/attention_test.cpp simd/matmul_test.cpp simd/pack_x8_tes
 set_source_files_properties(simd/kernels_scalar.cpp PROPERTIES COMPILE_OPTIONS
                             "-fno-tree-vectorize;-fno-tree-slp-vectorize")
 
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv64")
+    # Vector types of a fixed length: clang 17, GCC 14.
+    include(CheckCXXCompilerFlag)
+    check_cxx_compiler_flag("-march=rv64gcv_zvl128b -mrvv-vector-bits=zvl" PLAIT_HAS_RVV)
+endif()
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND CPU_SIMD_SOURCES simd/levels_x86.cpp simd/kernels_sse4.cpp simd/kernels_avx2.cpp
                                  simd/kernels_avxvnni.cpp simd/kernels_avx512vnni.cpp)
@@ -28,6 +34,13 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
                                     "-march=armv8.2-a+sve+i8mm;-msve-vector-bits=${bits}")
     endforeach()
     set(CPU_SIMD_FLAGGED kernels_neon kernels_dotprod kernels_i8mm kernels_sve128 kernels_sve256)
+elseif(PLAIT_HAS_RVV)
+    list(APPEND CPU_SIMD_SOURCES simd/levels_riscv.cpp simd/kernels_rvv128.cpp simd/kernels_rvv256.cpp)
+    foreach(bits 128 256)
+        set_source_files_properties(simd/kernels_rvv${bits}.cpp PROPERTIES COMPILE_OPTIONS
+                                    "-march=rv64gcv_zvl${bits}b;-mrvv-vector-bits=zvl")
+    endforeach()
+    set(CPU_SIMD_FLAGGED kernels_rvv128 kernels_rvv256)
 else()
     list(APPEND CPU_SIMD_SOURCES simd/levels_portable.cpp)
 endif()
