@@ -12,7 +12,7 @@ include(GoogleTest)
 add_subdirectory(${GOOGLETEST_SOURCES} googletest EXCLUDE_FROM_ALL SYSTEM)
 
 add_subdirectory(src/plait/base)
-set(PLAIT_TESTS OFF)  # what follows has tests of its own that need more
+set(PLAIT_TESTS OFF)  # its tests need more libraries
 add_subdirectory(src/plait/dtype)
 set(PLAIT_TESTS ON)
 add_subdirectory(src/plait/backends/cpu)

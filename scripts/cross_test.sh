@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the CPU's kernels for other architectures and runs their tests in an emulator: scripts/cross_test.sh [LEVEL...],
-# by default all levels. Each level runs on the plainest processor that has it, so that nothing it must not use goes
-# unseen. Installs the packages of dependencies_cross.txt. The emulator computes rightly; its times say nothing.
+# Builds the CPU's kernels for other architectures and runs their tests in an emulator: scripts/cross_test.sh [WHAT...],
+# each a level or an architecture, by default everything. A level runs on the plainest processor that has it, so that
+# nothing it must not use goes unseen. Installs the packages of dependencies_<architecture>.txt. The emulator's times say
+# nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -25,7 +26,7 @@ run_tests() {
     local arch=$1 cpu=$2 program=$3 filter=$4 text
     text=$("qemu-$arch" -L "/usr/$arch-linux-gnu" -cpu "$cpu" "build/cross-$arch/src/plait/$program" \
         --gtest_brief=1 --gtest_filter="$filter" 2>&1) || die "$program failed on $arch, $cpu: $text"
-    [[ $text =~ PASSED.*\ ([0-9]+)\ test ]] || die "$program said nothing of its tests on $arch, $cpu: $text"
+    [[ $text =~ PASSED\ *\]\ ([0-9]+)\ test ]] || die "$program said nothing of its tests on $arch, $cpu: $text"
     ((BASH_REMATCH[1])) || die "expected tests of '$filter' on $arch, $cpu, found none"
     say "$arch, $cpu: ${BASH_REMATCH[1]} tests of '$filter' passed"
 }
@@ -50,15 +51,18 @@ wanted=()
 for name in "${@:-all}"; do
     found=()
     for row in "${levels[@]}"; do
-        [[ $name == all || $name == "${row%% *}" ]] && found+=("$row")
+        read -r level arch _ <<<"$row"
+        [[ $name == all || $name == "$level" || $name == "$arch" ]] && found+=("$row")
     done
-    ((${#found[@]})) || die "unknown level '$name'; choose among: $(printf '%s ' "${levels[@]%% *}")or give none for all."
+    ((${#found[@]})) ||
+        die "unknown level '$name'; choose among: $(printf '%s ' "${levels[@]%% *}")aarch64 riscv64, or give none for all."
     wanted+=("${found[@]}")
 done
 
-./scripts/install_dependencies.sh dependencies_cross.txt
 for arch in aarch64 riscv64; do
-    [[ " ${wanted[*]} " == *" $arch "* ]] && build "$arch"
+    [[ " ${wanted[*]} " == *" $arch "* ]] || continue
+    ./scripts/install_dependencies.sh "dependencies_$arch.txt"
+    build "$arch"
 done
 
 # One process for each core.
