@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Installs the packages of dependencies.txt that this machine lacks. Does nothing, and needs no rights and no network,
-# when all are there.
+# Installs the packages of a list that this machine lacks: scripts/install_dependencies.sh [LIST], by default
+# dependencies.txt. Does nothing, and needs no rights and no network, when all are there.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=scripts/lib.sh
 source ./lib.sh
 
-wanted_packages() { sed 's/#.*//' dependencies.txt | awk 'NF { print $1 }'; }
+list=${1:-dependencies.txt}
+[[ -f $list ]] || die "expected the name of a list in scripts/, found no '$list'"
+
+wanted_packages() { sed 's/#.*//' "$list" | awk 'NF { print $1 }'; }
 
 installed_packages() {
     dpkg-query -W -f '${Package} ${db:Status-Status}\n' | awk '$2 == "installed" { print $1 }'
 }
 
 { command -v dpkg-query && command -v apt-get; } >/dev/null ||
-    die "expected a Debian system with dpkg-query and apt-get; elsewhere, install what scripts/dependencies.txt" \
+    die "expected a Debian system with dpkg-query and apt-get; elsewhere, install what scripts/$list" \
         "lists and run: cmake --preset release && cmake --build --preset release"
 
 mapfile -t missing < <(comm -23 <(wanted_packages | sort -u) <(installed_packages | sort -u))

@@ -15,12 +15,20 @@
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#elif defined(__riscv)
+#include <sys/auxv.h>
 #endif
 
 namespace plait {
 namespace {
 
 constexpr bool bit(uint64_t word, int index) { return (word >> index & 1) != 0; }
+
+// Arm and RISC-V processors do not state a name; device trees do.
+[[maybe_unused]] std::string device_tree_model() {
+    const std::string model = read_system_file("/proc/device-tree/model").value_or("");
+    return std::string(trim(model.c_str()));
+}
 
 #if defined(__x86_64__)
 
@@ -88,11 +96,28 @@ CpuFeatures read_features() {
     return features;
 }
 
-// Arm processors do not state a name; device trees do.
-std::string read_name() {
-    const std::string model = read_system_file("/proc/device-tree/model").value_or("");
-    return std::string(trim(model.c_str()));
+std::string read_name() { return device_tree_model(); }
+
+#elif defined(__riscv)
+
+// The auxiliary vector has a bit per letter of the instruction set. Some early systems set V's for version
+// 0.7, which does not know tail and mask policies: asked for them, it answers with the sign bit (vill) of
+// vtype.
+CpuFeatures read_features() {
+    CpuFeatures features;
+    if (!bit(getauxval(AT_HWCAP), 'v' - 'a')) return features;
+    int64_t bytes, type;
+    asm volatile(
+        ".option push\n"
+        ".option arch, +v\n"
+        "vsetvli %0, zero, e8, m1, ta, ma\n"
+        "csrr %1, vtype\n"
+        ".option pop"
+        : "=r"(bytes), "=r"(type));
+    if (type >= 0) features.rvv_bits = static_cast<int>(8 * bytes);
+    return features;
 }
+std::string read_name() { return device_tree_model(); }
 
 #else
 
@@ -159,6 +184,7 @@ std::string describe(const CpuFeatures& features) {
     for (const Named& flag : flags)
         if (flag.present) append(flag.name);
     if (features.sve) append(fmt::format("sve{}", features.sve_bits));
+    if (features.rvv_bits != 0) append(fmt::format("rvv{}", features.rvv_bits));
     return text.empty() ? "none beyond the baseline" : text;
 }
 

@@ -6,7 +6,7 @@
 namespace plait {
 
 // Instruction sets that the processor has and the operating system keeps the registers of. A kernel may run
-// only if every flag it needs is true. All flags of the other architecture are false.
+// only if every flag it needs is true. All flags of other architectures are false.
 struct CpuFeatures {
     // x86-64
     bool sse4 = false;  // SSE4.1 and SSSE3
@@ -27,6 +27,9 @@ struct CpuFeatures {
     bool sve = false;
     int sve_bits = 0;  // width of an SVE register in this process; 0 without SVE
 
+    // RISC-V, 64 bits
+    int rvv_bits = 0;  // width of a vector register; 0 without version 1.0 of the vectors
+
     bool operator==(const CpuFeatures&) const = default;
 };
 
@@ -35,8 +38,8 @@ struct CpuInfo {
     CpuFeatures features;
 };
 
-// Asks the processor (cpuid and xgetbv on x86, the auxiliary vector on Arm). Built without instruction set
-// flags, so it runs anywhere. Cheap enough to call once per device; any thread.
+// Asks the processor (cpuid and xgetbv on x86, the auxiliary vector on Arm and RISC-V). Built without
+// instruction set flags, so it runs anywhere. Cheap enough to call once per device; any thread.
 CpuInfo probe_cpu();
 
 // Asks the system once to keep the tile registers of this process's threads, without which using them ends

@@ -23,7 +23,7 @@ TEST(DecodeX86, EverythingIsEverythingOfX86) {
     const CpuFeatures f = decode_x86(kEverything);
     EXPECT_TRUE(f.sse4 && f.avx2 && f.fma && f.f16c && f.avxvnni && f.avx512f && f.avx512bw && f.avx512vl);
     EXPECT_TRUE(f.avx512vnni && f.amx_int8);
-    EXPECT_FALSE(f.neon || f.dotprod || f.i8mm || f.sve || f.sve_bits != 0);
+    EXPECT_FALSE(f.neon || f.dotprod || f.i8mm || f.sve || f.sve_bits != 0 || f.rvv_bits != 0);
 }
 
 TEST(DecodeX86, RegistersThatTheSystemDoesNotSaveAreNotThere) {
@@ -54,6 +54,7 @@ TEST(DecodeX86, ExtensionsNeedTheirFoundation) {
 TEST(Describe, NamesTheBaselineAndSveWidth) {
     EXPECT_EQ(describe({}), "none beyond the baseline");
     EXPECT_EQ(describe({.neon = true, .dotprod = true, .sve = true, .sve_bits = 256}), "neon dotprod sve256");
+    EXPECT_EQ(describe({.rvv_bits = 128}), "rvv128");
 }
 
 TEST(ProbeCpu, TilesAreGrantedOnlyWhereTheyAre) {

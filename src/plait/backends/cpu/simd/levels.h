@@ -5,7 +5,8 @@
 #include "plait/backends/cpu/simd/select.h"
 #include "plait/base/cpu_probe.h"
 
-// The levels this build has kernels for: levels_x86.cpp or levels_portable.cpp, whichever the build chose.
+// The levels this build has kernels for: levels_x86.cpp, _arm.cpp, _riscv.cpp or
+// _portable.cpp, whichever the build chose.
 namespace plait::backends::cpu::simd {
 
 struct LevelRow {
@@ -16,5 +17,7 @@ struct LevelRow {
 
 // From the plainest to the most capable; a machine's best level is the last one that runs on it.
 std::span<const LevelRow> built_levels();
+// The architecture, as a person would call it.
+const char* built_for();
 
 }  // namespace plait::backends::cpu::simd

@@ -9,5 +9,6 @@ constexpr LevelRow kLevels[] = {{SimdLevel::scalar, [](const CpuFeatures&) { ret
 }  // namespace
 
 std::span<const LevelRow> built_levels() { return kLevels; }
+const char* built_for() { return "a processor without vector kernels"; }
 
 }  // namespace plait::backends::cpu::simd

@@ -32,5 +32,6 @@ constexpr LevelRow kLevels[] = {
 }  // namespace
 
 std::span<const LevelRow> built_levels() { return kLevels; }
+const char* built_for() { return "x86-64"; }
 
 }  // namespace plait::backends::cpu::simd

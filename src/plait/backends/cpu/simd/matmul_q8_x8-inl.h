@@ -29,11 +29,43 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
 // way ahead. docs/performance.md has the numbers.
 constexpr int64_t kPrefetchAhead = 4 * 1024;
 
+// As `multiply`, with joined chunks: two tokens at a time. The last of an odd number keeps itself company.
+template <class O, class Source, int Tokens>
+[[gnu::always_inline]] inline void multiply_pairs(typename O::I (&sum)[Source::kCoding.halves][Tokens],
+                                                  const uint8_t* p, const ActBlock* const (&x)[Tokens],
+                                                  int64_t block) {
+    constexpr int kPairs = (Tokens + 1) / 2;
+    constexpr int kChunks = 8 / Source::kCoding.halves;
+    typename O::I first[kPairs], second[kPairs];
+    for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
+        if constexpr (Chunk % 2 == 0) {
+            const typename O::B rows[2] = {Source::template codes<Chunk, 0>(p, 0, 0),
+                                           Source::template codes<Chunk + 1, 0>(p, 0, 0)};
+#pragma GCC unroll 16
+            for (int pair = 0; pair < kPairs; ++pair) {
+                const int t = 2 * pair, other = t + 1 < Tokens ? t + 1 : t;
+                const bool begins = Chunk % kChunks == 0;
+                const typename O::B eight =
+                    O::broadcast_pair(x[t][block].q + 4 * Chunk, x[other][block].q + 4 * Chunk);
+                first[pair] = O::dot_pairs(begins ? O::set_i(0) : first[pair], rows[0], eight);
+                second[pair] = O::dot_pairs(begins ? O::set_i(0) : second[pair], rows[1], eight);
+                if constexpr (Chunk % kChunks == kChunks - 2) {
+                    auto& totals = sum[Chunk / kChunks];
+                    totals[t] = O::even_lanes(first[pair], second[pair]);
+                    if (other != t) totals[other] = O::odd_lanes(first[pair], second[pair]);
+                }
+            }
+        }
+    });
+}
+
 // Products of 32 weights of every row with the same of every token, added up by scale.
 template <class O, class Source, int Sub, int Tokens>
 [[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
                                             const uint8_t* p, int first, const ActBlock* const (&x)[Tokens],
                                             int64_t block) {
+    if constexpr (requires { requires Source::kJoined; })
+        return multiply_pairs<O, Source, Tokens>(sum, p, x, block);
     constexpr Coding kCoding = Source::kCoding;
     constexpr int kChunks = 8 / kCoding.halves;
     // Chunks between two emptyings of the running sums.

@@ -15,6 +15,13 @@
 //   kSignedBias B   biased(w)               these as unsigned bytes, for sets whose dot_u7 takes any
 //   (kSignedBias is not 0) I   dot_s8_lanes(B w, B s)  one dot_s8 without a bias
 //
+//   where rows and tokens can be multiplied as matrices, two by two with 8 elements of each:
+//   join(B a, B b, B& first, B& second)  4 elements of 8 rows and the 4 behind them, to 8 of rows 0 to 3 and
+//                                        of rows 4 to 7
+//   B broadcast_pair(a, b)      8 bytes of each of two tokens
+//   I dot_pairs(I, B w, B s)    adds the products of signed bytes: lanes are row, token; row, next token
+//   even_lanes(I first, I second), odd_lanes  of the first and of the second token, in the rows' order
+//
 //   set_b, or_b, and_b, sub_b   on each byte
 //   B shift_left_b<N>, _right   on each byte; no set bit may leave it, or the bits that enter are masked
 //   B field_b(v, shift, mask)   v >> shift & mask on each byte; the field may not leave it

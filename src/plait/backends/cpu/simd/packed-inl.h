@@ -340,10 +340,18 @@ constexpr Coding panel_coding(Coding coding) {
     return {.most = kBiased, .offset = O::kSignedBias, .shifts = coding.shifts, .halves = coding.halves};
 }
 
-// A block of 32 elements of all rows of a vector: chunks of codes, then scales, then shifts.
+// Whether the instruction set multiplies matrices (ops_x86-inl.h, join).
+template <class O>
+constexpr bool kHasPairs = requires(typename O::B v) {
+    O::join(v, v, v, v);
+};
+
+// A block of 32 elements of all rows of a vector: chunks of codes, then scales, then shifts. With kJoined,
+// two chunks are joined.
 template <class O, Coding kCodes>
 struct Panel {
     static constexpr Coding kCoding = kCodes;
+    static constexpr bool kJoined = kHasPairs<O>;
     static constexpr int kRows = 8 * O::kGroups;
     static constexpr int kCodeBytes = 32 * kRows;
     static constexpr int kParts = 1, kTogether = 1;
@@ -380,6 +388,17 @@ constexpr Coding signed_coding(Coding coding) {
     return {.most = kSigned, .shifts = coding.shifts, .halves = coding.halves};
 }
 
+template <class O>
+void join_chunks(uint8_t* p) {
+    constexpr int kBytes = 32 * O::kGroups;
+    for (int i = 0; i < 8; i += 2, p += 2 * kBytes) {
+        typename O::B first, second;
+        O::join(O::load_vector(p), O::load_vector(p + kBytes), first, second);
+        O::store_vector(p, first);
+        O::store_vector(p + kBytes, second);
+    }
+}
+
 // Fills the panel of a vector of rows from packed weights at `p`.
 template <class O, template <class> class Format, Coding kPanel = panel_coding<O>(Format<O>::kCoding)>
 void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
@@ -403,6 +422,7 @@ void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
                     codes = O::sub_b(codes, O::set_b(From::kCoding.offset - To::kCoding.offset));
                 O::store_vector(panel + Chunk * 4 * To::kRows, codes);
             });
+            if constexpr (To::kJoined) join_chunks<O>(panel);
             panel += To::kBytes;
         });
     }

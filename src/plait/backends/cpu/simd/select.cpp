@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "plait/backends/cpu/simd/levels.h"
@@ -53,6 +54,20 @@ const char* name(SimdLevel level) {
             return "avx512vnni";
         case SimdLevel::amx:
             return "amx";
+        case SimdLevel::neon:
+            return "neon";
+        case SimdLevel::dotprod:
+            return "dotprod";
+        case SimdLevel::i8mm:
+            return "i8mm";
+        case SimdLevel::sve128:
+            return "sve128";
+        case SimdLevel::sve256:
+            return "sve256";
+        case SimdLevel::rvv128:
+            return "rvv128";
+        case SimdLevel::rvv256:
+            return "rvv256";
     }
     ENSURE(false, "a SimdLevel outside its enumerators");
 }
@@ -61,8 +76,11 @@ SimdLevel parse_level(std::string_view text) {
     if (text == "best") return best_level();
     for (const LevelRow& row : built_levels())
         if (text == name(row.level)) return row.level;
-    throw Error(fmt::format("--simd: this build has kernels for {}, not for '{}'",
-                            names([](const LevelRow&) { return true; }), text));
+    const std::string built = names([](const LevelRow&) { return true; });
+    if (std::ranges::find(kAllLevels, text, name) != std::end(kAllLevels))
+        throw Error(
+            fmt::format("--simd {}: this build is for {} and has kernels for {}", text, built_for(), built));
+    throw Error(fmt::format("--simd: this build has kernels for {}, not for '{}'", built, text));
 }
 
 bool has_level(SimdLevel level) {

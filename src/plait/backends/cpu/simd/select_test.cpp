@@ -36,13 +36,22 @@ TEST(Select, UnknownNamesSayWhatThereIs) {
     }
 }
 
-// Names that stand in the manual for other machines.
-TEST(Select, NamesOfOtherMachinesAreNotBuilt) {
-    for (const char* other : {"neon", "dotprod", "i8mm", "sve128", "sve256", "rvv128", "rvv256"}) {
-        EXPECT_EQ(error_of([&] { parse_level(other); }).find("--simd: this build has kernels for scalar"), 0)
-            << other;
-        EXPECT_THAT(error_of([&] { parse_level(other); }), HasSubstr("not for '" + std::string(other) + "'"));
+bool is_built(SimdLevel level) {
+    return std::ranges::find(built_levels(), level, &LevelRow::level) != built_levels().end();
+}
+
+TEST(Select, LevelsOfOtherArchitecturesAreNotBuilt) {
+    std::string all;
+    for (const LevelRow& row : built_levels())
+        all += (all.empty() ? "" : ", ") + std::string(name(row.level));
+    for (const SimdLevel other : kAllLevels) {
+        if (is_built(other)) continue;
+        EXPECT_EQ(error_of([&] { parse_level(name(other)); }), std::string("--simd ") + name(other) +
+                                                                   ": this build is for " + built_for() +
+                                                                   " and has kernels for " + all);
     }
+    EXPECT_TRUE(is_built(SimdLevel::scalar));
+    EXPECT_FALSE(is_built(SimdLevel::sse4) && is_built(SimdLevel::neon));
 }
 
 TEST(Select, EveryBuiltLevelIsListed) {
@@ -67,8 +76,14 @@ TEST(Select, AMissingLevelSaysWhatTheMachineHas) {
     EXPECT_EQ(error, "no error");
 }
 
+bool runs(SimdLevel level, const CpuFeatures& cpu) {
+    for (const LevelRow& row : built_levels())
+        if (row.level == level) return row.runs_on(cpu);
+    return false;
+}
+
 // Each level needs all of its flags.
-TEST(Select, LevelsNeedTheirFlags) {
+TEST(Select, LevelsOfX86NeedTheirFlags) {
     const CpuFeatures none;
     CpuFeatures sse4 = none;
     sse4.sse4 = true;
@@ -82,13 +97,8 @@ TEST(Select, LevelsNeedTheirFlags) {
     without_f16c.f16c = false;
     CpuFeatures client = avx2;
     client.avxvnni = true;
-    const auto runs = [](SimdLevel level, const CpuFeatures& cpu) {
-        for (const LevelRow& row : built_levels())
-            if (row.level == level) return row.runs_on(cpu);
-        return false;
-    };
     EXPECT_TRUE(runs(SimdLevel::scalar, none));
-    if (built_levels().size() == 1) GTEST_SKIP() << "a build with scalar kernels only";
+    if (!is_built(SimdLevel::sse4)) GTEST_SKIP() << "a build for another architecture";
     EXPECT_FALSE(runs(SimdLevel::sse4, none));
     EXPECT_TRUE(runs(SimdLevel::sse4, sse4));
     EXPECT_FALSE(runs(SimdLevel::avx2, sse4));
@@ -106,6 +116,46 @@ TEST(Select, LevelsNeedTheirFlags) {
     EXPECT_FALSE(runs(SimdLevel::amx, server));
     EXPECT_TRUE(runs(SimdLevel::amx, with_tiles));
     EXPECT_FALSE(runs(SimdLevel::amx, tiles_alone));
+}
+
+TEST(Select, LevelsOfArmNeedTheirFlags) {
+    if (!is_built(SimdLevel::neon)) GTEST_SKIP() << "a build for another architecture";
+    const CpuFeatures none;
+    CpuFeatures plain = none;
+    plain.neon = true;
+    CpuFeatures dotprod = plain;
+    dotprod.dotprod = true;
+    CpuFeatures i8mm = dotprod;
+    i8mm.i8mm = true;
+    CpuFeatures sve = i8mm;
+    sve.sve = true;
+    sve.sve_bits = 256;
+    CpuFeatures wide = sve;
+    wide.sve_bits = 512;
+    CpuFeatures early = dotprod;  // SVE without byte matrix products
+    early.sve = true;
+    early.sve_bits = 256;
+    EXPECT_FALSE(runs(SimdLevel::neon, none));
+    EXPECT_TRUE(runs(SimdLevel::neon, plain));
+    EXPECT_FALSE(runs(SimdLevel::dotprod, plain));
+    EXPECT_TRUE(runs(SimdLevel::dotprod, dotprod));
+    EXPECT_FALSE(runs(SimdLevel::i8mm, dotprod));
+    EXPECT_TRUE(runs(SimdLevel::i8mm, i8mm));
+    EXPECT_FALSE(runs(SimdLevel::sve256, i8mm));
+    EXPECT_TRUE(runs(SimdLevel::sve256, sve));
+    EXPECT_FALSE(runs(SimdLevel::sve128, sve));
+    EXPECT_FALSE(runs(SimdLevel::sve256, wide));
+    EXPECT_FALSE(runs(SimdLevel::sve256, early));
+}
+
+TEST(Select, LevelsOfRiscvNeedTheirLength) {
+    if (!is_built(SimdLevel::rvv128)) GTEST_SKIP() << "a build for another architecture";
+    const CpuFeatures none, narrow{.rvv_bits = 128}, wide{.rvv_bits = 256};
+    EXPECT_FALSE(runs(SimdLevel::rvv128, none));
+    EXPECT_TRUE(runs(SimdLevel::rvv128, narrow));
+    EXPECT_FALSE(runs(SimdLevel::rvv128, wide));
+    EXPECT_FALSE(runs(SimdLevel::rvv256, narrow));
+    EXPECT_TRUE(runs(SimdLevel::rvv256, wide));
 }
 
 }  // namespace

@@ -13,5 +13,12 @@ const KernelTable& kernels_avxvnni();
 const KernelTable& kernels_avx512vnni();
 // What it has of its own, matmul_q8_x8; else it is avx512vnni.
 const PerFormat<MatmulFn>& kernels_amx();
+const KernelTable& kernels_neon();
+const KernelTable& kernels_dotprod();
+const KernelTable& kernels_i8mm();
+const KernelTable& kernels_sve128();
+const KernelTable& kernels_sve256();
+const KernelTable& kernels_rvv128();
+const KernelTable& kernels_rvv256();
 
 }  // namespace plait::backends::cpu::simd
