@@ -34,11 +34,18 @@ void use(const V& v) {
     asm volatile("" : : "m"(v));
 }
 
+// As many sums as hide an instruction's latency and fit the registers: a vector may be a pair of them.
+template <class O>
+constexpr int kSequenceSums = requires(typename O::I v) {
+    v.low, v.high;
+}
+? O::kPanelTokens : 2 * O::kPanelTokens;
+
 // `multiply` of matmul_q8_x8-inl.h, without what it loads. Every weight meets kSums activations; sums that
 // are done are added to totals, for a tile's conversion to floats.
 template <class O, int kMost, int kHalves>
 int64_t sequence_q8(int64_t rounds) {
-    constexpr int kSums = O::kPanelTokens > 2 ? 2 * O::kPanelTokens : O::kPanelTokens;
+    constexpr int kSums = kSequenceSums<O>;
     constexpr int kChunks = 8 / kHalves;
     constexpr int kRun = O::dots_per_sum(kMost == kSigned ? 127 : kMost) < kChunks
                              ? O::dots_per_sum(kMost == kSigned ? 127 : kMost)
