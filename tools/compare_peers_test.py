@@ -143,6 +143,7 @@ SHAPES = {
     "output_norm.weight": (16,),
     "blk.0.attn_norm.weight": (16,),
     "blk.0.attn_q.weight": (16, 32),
+    "blk.0.attn_q_norm.weight": (8, 4),
     "blk.0.attn_q.bias": (32, 1),
     "blk.0.ffn_gate_inp.weight": (16, 8),
     "blk.0.ffn_up_exps.weight": (16, 24, 8),
@@ -150,7 +151,7 @@ SHAPES = {
 
 
 class HeaderTest(unittest.TestCase):
-    def test_parameters_leave_out_table_and_head_and_unused_experts(self):
+    def test_parameters_leave_out_table_head_norms_and_unused_experts(self):
         header = gguf_header.read_header(io.BytesIO(gguf_bytes(MOE, SHAPES)))
         self.assertEqual(gguf_header.matmul_parameters(header), 16 * 32 + 16 * 8 + 16 * 24 * 2)
 

@@ -267,6 +267,27 @@ class OtherCommandsTest(CliTest):
         text = self.done(*flags, "-ub", 7).text
         self.assertIn(result["greedy_checksum"], text)
         self.assertIn("tokens/s median", text)
+        self.assertIn("multiplying", text)
+        self.assertIn("GOPS of the kernel alone", text)
+
+    def test_bench_says_how_close_products_come_to_what_is_possible(self):
+        products = json.loads(self.done("bench", "-m", MODEL, "-p", 16, "-n", 0, "-r", 1, "--json").out)["products"]
+        for key in ("operations_per_second", "kernels", "share_of_kernels", "instructions", "share_of_instructions"):
+            self.assertGreater(products[key], 0, key)
+        self.assertGreater(len(products["types"]), 0)
+        for kind in products["types"]:
+            self.assertGreater(kind["weights_per_token"], 0)
+            self.assertGreater(kind["share_of_instructions"], 0)
+            for speed in (kind, kind["before"], kind["after"]):
+                for key in ("kernel", "instructions", "instructions_one_thread"):
+                    self.assertGreater(speed[key], 0, key)
+                    self.assertLessEqual(speed[key], kind[key])
+
+    def test_bench_says_nothing_of_products_that_it_cannot_compare(self):
+        for flags in (("-p", 0, "-n", 2), ("-p", 8, "-n", 0, "--devices", "cpu*2"),
+                      ("-p", 8, "-n", 0, "--devices", "sim")):
+            result = self.done("bench", "-m", MODEL, "-r", 1, *flags, "--json").out
+            self.assertIsNone(json.loads(result)["products"], flags)
 
     def test_bench_of_what_cannot_be(self):
         self.fails("at least one token", "bench", "-m", MODEL, "-p", 0, "-n", 0)

@@ -86,13 +86,15 @@ def read_header(file):
 
 
 def matmul_parameters(header):
-    """Weights with two or more dimensions in the layers; of stacked experts the share that a token uses."""
+    """Weights of matrix products in the layers; of stacked experts the share that a token uses."""
     architecture = header.metadata.get("general.architecture", "")
     experts = header.metadata.get(f"{architecture}.expert_count", 0)
     used = header.metadata.get(f"{architecture}.expert_used_count", 0)
     total = 0.0
     for name, shape in header.shapes.items():
         if not name.startswith("blk.") or not name.endswith(".weight") or "embd" in name:
+            continue
+        if "_norm." in name:  # a row for each head
             continue
         if sum(size > 1 for size in shape) < 2:
             continue

@@ -58,6 +58,13 @@ struct Placement {
     std::vector<ir::Layout> state;
 };
 
+// How fast a device multiplies matrices, operations per second: a multiplication and its addition are two.
+struct ProductSpeed {
+    double instructions_one = 0;  // what multiplies and adds, with nothing beside it, on one worker
+    double instructions = 0;      // the same on all workers at once
+    double kernel = 0;            // the whole kernel, on operands in its cache, on all workers
+};
+
 class Device {
   public:
     virtual ~Device() = default;
@@ -87,6 +94,12 @@ class Device {
 
     virtual std::unique_ptr<Stream> make_stream() = 0;
     virtual std::unique_ptr<Event> make_event() = 0;
+
+    // Measures products of many rows with weights like this one, stored in that buffer type, while the device
+    // has nothing else to do. nullopt from devices that cannot tell.
+    virtual std::optional<ProductSpeed> measure_product(const ir::TensorDesc& /*weight*/, int /*layout*/) {
+        return std::nullopt;
+    }
 };
 
 // A kind of memory with a byte layout for tensors.

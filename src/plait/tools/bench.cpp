@@ -153,6 +153,8 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         result.weights_bytes = total_weight_bytes(engine.model());
         result.weight_bytes_per_token = bytes_per_token(engine.prepared());
         engine.finish_pack_cache();
+        ProductTest products(engine.prepared());
+        if (bench.prompt > 0) products.measure_before();
         Bench run(engine, bench);
         run.warm_up();
         std::vector<double> prompt, generation;
@@ -164,6 +166,10 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         if (!generation.empty()) result.generation_tps = summarise(std::move(generation));
         if (bench.generate > 0) result.greedy_checksum = run.checksum();
         result.peak_rss_bytes = peak_resident_bytes();
+        if (bench.prompt > 0) {
+            products.measure_after();
+            result.products = products.report(result.prompt_tps.median);
+        }
     }
     result.read_ceiling_after = ceiling(options.threads);
     result.read_rate = result.generation_tps.median * static_cast<double>(result.weight_bytes_per_token);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plait/engine/options.h"
+#include "plait/tools/products.h"
 
 namespace plait::tools {
 
@@ -34,6 +35,7 @@ struct BenchResult {
     double read_ceiling_after = 0;
     double read_rate = 0;         // weight bytes per second while generating
     double share_of_ceiling = 0;  // of the better ceiling
+    ProductReport products;       // of prompts
     std::string greedy_checksum;  // XXH64 of the greedy ids behind a fixed prompt: equal numbers, equal text
     std::string device;           // details of the device that ran
 };

@@ -32,6 +32,55 @@ std::string rate_text(const char* label, const Rate& rate) {
                        rate.min, rate.max);
 }
 
+double gops(double operations_per_second) { return operations_per_second / 1e9; }
+
+std::string products_text(const ProductReport& products) {
+    if (products.kinds.empty()) return "";
+    std::string text = fmt::format(
+        "multiplying  {:>9.2f} GOPS of products in prompts, {:.0f} % of the kernels' {:.2f} GOPS, {:.0f} % "
+        "of "
+        "their instructions' {:.2f} GOPS\n",
+        gops(products.rate), 100 * products.share_of_kernels(), gops(products.kernels()),
+        100 * products.share_of_instructions(), gops(products.instructions()));
+    for (const ProductKind& kind : products.kinds) {
+        const device::ProductSpeed best = kind.best();
+        text += fmt::format(
+            "  {:<10} {:>9.2f} GOPS of the kernel alone ({:.2f} before, {:.2f} after), {:.0f} % of its "
+            "instructions' {:.2f} GOPS ({:.2f} before, {:.2f} after; one thread {:.2f})\n",
+            kind.type, gops(best.kernel), gops(kind.before.kernel), gops(kind.after.kernel),
+            100 * kind.share_of_instructions(), gops(best.instructions), gops(kind.before.instructions),
+            gops(kind.after.instructions), gops(best.instructions_one));
+    }
+    return text;
+}
+
+nlohmann::json speed_json(const device::ProductSpeed& speed) {
+    return {{"instructions_one_thread", speed.instructions_one},
+            {"instructions", speed.instructions},
+            {"kernel", speed.kernel}};
+}
+
+// Operations per second; null where the device does not tell.
+nlohmann::json products_json(const ProductReport& products) {
+    if (products.kinds.empty()) return nullptr;
+    nlohmann::json kinds = nlohmann::json::array();
+    for (const ProductKind& kind : products.kinds) {
+        nlohmann::json document = speed_json(kind.best());
+        document.update({{"type", kind.type},
+                         {"weights_per_token", kind.weights_per_token},
+                         {"share_of_instructions", kind.share_of_instructions()},
+                         {"before", speed_json(kind.before)},
+                         {"after", speed_json(kind.after)}});
+        kinds.push_back(document);
+    }
+    return {{"operations_per_second", products.rate},
+            {"kernels", products.kernels()},
+            {"share_of_kernels", products.share_of_kernels()},
+            {"instructions", products.instructions()},
+            {"share_of_instructions", products.share_of_instructions()},
+            {"types", kinds}};
+}
+
 // What every report of a run begins with.
 nlohmann::json prepared_json(const engine::Prepared& prepared) {
     return {{"device", prepared.device->describe().name},
@@ -113,6 +162,7 @@ std::string bench_text(const BenchResult& result) {
     std::string text = result.device + "\n";
     if (result.prompt_tps.median > 0) text += rate_text("prompt", result.prompt_tps);
     if (result.generation_tps.median > 0) text += rate_text("generation", result.generation_tps);
+    text += products_text(result.products);
     text += fmt::format(
         "reading      {:>9.2f} GB/s of weights while generating, {:.0f} % of the memory's {:.2f} GB/s "
         "({:.2f} before, "
@@ -138,6 +188,7 @@ std::string bench_json(const BenchResult& result) {
         {"ceiling_before_bytes_per_second", result.read_ceiling_before},
         {"ceiling_after_bytes_per_second", result.read_ceiling_after},
         {"share_of_ceiling", result.share_of_ceiling},
+        {"products", products_json(result.products)},
         {"greedy_checksum", result.greedy_checksum},
         {"device", result.device},
     };

@@ -19,6 +19,33 @@ TEST(Reports, TheMedianOfAnEvenNumberIsBetweenTheTwoInTheMiddle) {
     EXPECT_EQ(summarise({7}).median, 7);
 }
 
+ProductKind kind_of(const char* type, int64_t weights, double kernel, double instructions) {
+    const device::ProductSpeed slow{.instructions_one = 1, .instructions = 2, .kernel = 1};
+    return {.type = type,
+            .weights_per_token = weights,
+            .before = slow,
+            .after = {.instructions_one = instructions / 2, .instructions = instructions, .kernel = kernel}};
+}
+
+TEST(Reports, KindsOfProductsCountByTheTimeTheyTake) {
+    BenchResult result{
+        .products = {{kind_of("Q4_K", 300, 600e9, 1000e9), kind_of("Q6_K", 100, 400e9, 1000e9)}, 266e9}};
+    // 800 operations in 600 / 600 + 200 / 400 ns.
+    EXPECT_DOUBLE_EQ(result.products.kernels(), 800e9 / 1.5);
+    EXPECT_DOUBLE_EQ(result.products.instructions(), 1000e9);
+    EXPECT_DOUBLE_EQ(result.products.kinds[0].share_of_instructions(), 0.6);
+    const std::string text = bench_text(result);
+    EXPECT_THAT(text,
+                HasSubstr("266.00 GOPS of products in prompts, 50 % of the kernels' 533.33 GOPS, 27 % of"));
+    EXPECT_THAT(text, HasSubstr("400.00 GOPS of the kernel alone (0.00 before, 400.00 after), 40 % of"));
+    EXPECT_THAT(bench_json(result), HasSubstr("\"share_of_instructions\": 0.6"));
+}
+
+TEST(Reports, WithoutMeasuredProductsNothingIsSaidOfThem) {
+    EXPECT_THAT(bench_text({}), testing::Not(HasSubstr("GOPS")));
+    EXPECT_THAT(bench_json({}), HasSubstr("\"products\": null"));
+}
+
 TEST(Reports, GenerationCountsTheTokensBehindTheFirstByTheirTime) {
     const engine::Generation generation{.reason = engine::StopReason::limit,
                                         .prompt_tokens = 10,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plait/backends/cpu/packing.h"
+#include "plait/backends/cpu/product_speed.h"
 #include "plait/backends/cpu/program.h"
 #include "plait/backends/cpu/stream.h"
 #include "plait/base/cpu_probe.h"
@@ -57,12 +58,30 @@ std::unique_ptr<device::Program> CpuDevice::compile(const ir::Graph& graph, std:
     return std::make_unique<CpuProgram>(graph, description_, kernels_, simd_, layouts);
 }
 
-std::unique_ptr<device::Stream> CpuDevice::make_stream() {
+Runner& CpuDevice::runner() {
     if (runner_ == nullptr)
         runner_ = std::make_unique<Runner>(cores_, description_.workers, options_.pins, options_.name);
-    return std::make_unique<CpuStream>(*runner_, description_.name);
+    return *runner_;
+}
+
+std::unique_ptr<device::Stream> CpuDevice::make_stream() {
+    return std::make_unique<CpuStream>(runner(), description_.name);
 }
 
 std::unique_ptr<device::Event> CpuDevice::make_event() { return std::make_unique<CpuEvent>(); }
+
+std::optional<device::ProductSpeed> CpuDevice::measure_product(const ir::TensorDesc& weight, int layout) {
+    device::BufferType& type = buffer_type(layout);
+    const ir::TensorDesc x{ir::DType::F32, {1, weight.shape.last()}};
+    const device::Support support =
+        supports({.op = ir::op_id_of<ir::Matmul>(),
+                  .inputs = {{ir::ValueKind::activation, x},
+                             {ir::ValueKind::weight, weight, type.describe().layout_id}}});
+    if (!support) return std::nullopt;
+    const Kernel& kernel = kernels_[static_cast<size_t>(support.row)];
+    if (kernel.shared != nullptr) return std::nullopt;
+    const auto stream = make_stream();
+    return cpu::measure_product({kernel, simd_, type, row_buffer_type(), weight}, runner(), *stream);
+}
 
 }  // namespace plait::backends::cpu

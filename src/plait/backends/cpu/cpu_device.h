@@ -40,9 +40,11 @@ class CpuDevice : public device::Device {
     // them.
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
+    std::optional<device::ProductSpeed> measure_product(const ir::TensorDesc& weight, int layout) override;
 
   private:
     void describe_self();
+    Runner& runner();
 
     Cores& cores_;
     const CpuOptions options_;

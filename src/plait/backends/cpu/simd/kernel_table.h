@@ -59,6 +59,10 @@ struct MatmulArgs {
 };
 using MatmulFn = void (*)(const MatmulArgs&);
 
+// Multiplies and adds registers, as a product's inner loop does, in so many rounds; returns how many products
+// were added. For measuring what a product could reach at best.
+using SequenceFn = int64_t (*)(int64_t rounds);
+
 // Packed rows that many tokens share are unpacked first, at most so many at a time, into a byte per code and
 // up to 16 bytes of scales for 32 of them.
 constexpr int64_t kPanelRows = 32;
@@ -174,6 +178,10 @@ struct KernelTable {
     // (the order of additions differs), and several times faster. `weights` points to a group of 8 rows;
     // `rows` may stop inside a group. A workspace changes no bit; without one many tokens take longer.
     PerFormat<MatmulFn> matmul_q8_x8;
+
+    // The instructions that matmul_q8_x8 multiplies with where it has several tokens, and those for floats.
+    PerFormat<SequenceFn> sequence_q8;
+    SequenceFn sequence_f32;
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
     PerFormat<WeightedRowsFn> weighted_rows;

@@ -7,6 +7,7 @@
 #include "plait/backends/cpu/simd/matmul_q8_x8-inl.h"
 #include "plait/backends/cpu/simd/quantise-inl.h"
 #include "plait/backends/cpu/simd/rows-inl.h"
+#include "plait/backends/cpu/simd/sequence-inl.h"
 #include "plait/backends/cpu/simd/tables.h"
 #include "plait/backends/cpu/simd/weighted_rows-inl.h"
 #include "plait/backends/cpu/simd/weights_k-inl.h"
@@ -100,6 +101,17 @@ constexpr FormatKernel<MatmulFn> kMatmulQ8X8[] = {
     {DType::IQ4_XS, matmul_q8_x8<O, PackedIQ4_XS>},
 };
 
+template <class O>
+constexpr FormatKernel<SequenceFn> kSequenceQ8[] = {
+    {DType::Q8_0, kSequenceOf<O, PackedQ8_0>},     {DType::Q4_0, kSequenceOf<O, PackedQ4_0>},
+    {DType::Q4_1, kSequenceOf<O, PackedQ4_1>},     {DType::Q5_0, kSequenceOf<O, PackedQ5_0>},
+    {DType::Q5_1, kSequenceOf<O, PackedQ5_1>},     {DType::IQ4_NL, kSequenceOf<O, PackedIQ4_NL>},
+    {DType::MXFP4, kSequenceOf<O, PackedMXFP4>},   {DType::Q2_K, kSequenceOf<O, PackedQ2_K>},
+    {DType::Q3_K, kSequenceOf<O, PackedQ3_K>},     {DType::Q4_K, kSequenceOf<O, PackedQ4_K>},
+    {DType::Q5_K, kSequenceOf<O, PackedQ5_K>},     {DType::Q6_K, kSequenceOf<O, PackedQ6_K>},
+    {DType::IQ4_XS, kSequenceOf<O, PackedIQ4_XS>},
+};
+
 // Every kernel, instantiated for one set of operations.
 template <class O>
 constexpr KernelTable make_table() {
@@ -109,6 +121,8 @@ constexpr KernelTable make_table() {
         .matmul_floats = per_format(kMatmulFloats<O>),
         .matmul_q8 = per_format(kMatmulQ8<O>),
         .matmul_q8_x8 = per_format(kMatmulQ8X8<O>),
+        .sequence_q8 = per_format(kSequenceQ8<O>),
+        .sequence_f32 = sequence_f32<O>,
         .weighted_rows = per_format(kWeightedRows<O>),
         .attention_weights = attention_weights<O>,
         .unpack_keys = per_format(kUnpackKeys<O>),
