@@ -39,7 +39,7 @@ const std::map<std::string, uint64_t> kBytesOfThisLayout = {
     {"Q2_K", 0x62a479ef22e57969},   {"Q3_K", 0xacece955f10b9854},   {"Q4_0", 0xdb47b271f7375078},
     {"Q4_1", 0x66cb14d58f191a31},   {"Q4_K", 0x029be627de7e8e25},   {"Q5_0", 0x5917e299298ae965},
     {"Q5_1", 0x5c44aaa980ff3c90},   {"Q5_K", 0xfaf2c189f0ee5041},   {"Q6_K", 0xb3a571ea4c0ac879},
-    {"Q8_0", 0xae98531199d9bd50},
+    {"Q8_0", 0xae98531199d9bd50},   {"NVFP4", 0x255dacc401fa928c},  {"TQ2_0", 0x694f5a623c82446f},
 };
 
 TEST(Packing, BytesAreThoseOfTheLayoutId) {

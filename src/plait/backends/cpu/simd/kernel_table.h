@@ -55,11 +55,13 @@ struct MatmulArgs {
     // Where token t is read from and written to, as its place among the tokens; nullptr: at t.
     const int32_t* read_at;
     const int32_t* write_at;
-    void* workspace;  // matmul_q8_x8: panel_bytes(k), 64-byte aligned, of the caller alone; or nullptr
+    // panel_bytes(k), 64-byte aligned, of the caller alone: for matmul_q8_codes; matmul_q8_x8 can do without
+    // (nullptr).
+    void* workspace;
 };
 using MatmulFn = void (*)(const MatmulArgs&);
 
-// Packed rows that many tokens share are unpacked first, at most so many at a time, into a byte per code and
+// Rows that many tokens share are unpacked first, at most so many at a time, into a byte per code and
 // up to 16 bytes of scales for 32 of them.
 constexpr int64_t kPanelRows = 32;
 constexpr int64_t panel_bytes(int64_t k) { return k / 32 * kPanelRows * (32 + 16); }
@@ -174,6 +176,10 @@ struct KernelTable {
     // (the order of additions differs), and several times faster. `weights` points to a group of 8 rows;
     // `rows` may stop inside a group. A workspace changes no bit; without one many tokens take longer.
     PerFormat<MatmulFn> matmul_q8_x8;
+
+    // The same with weights in GGUF's row layout, in formats whose values have to be looked up. Needs the
+    // workspace.
+    PerFormat<MatmulFn> matmul_q8_codes;
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
     PerFormat<WeightedRowsFn> weighted_rows;

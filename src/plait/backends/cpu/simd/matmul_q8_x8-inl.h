@@ -24,6 +24,14 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
     for (int64_t r = 0; row + r < a.rows; ++r) out[r] = lanes[r];
 }
 
+// Chunks, out of `chunks`, between two emptyings of the running sums.
+template <class O>
+constexpr int chunks_per_sum(int most, int chunks) {
+    int run = chunks;
+    while (run > O::dots_per_sum(most)) run /= 2;
+    return run;
+}
+
 // Products of 32 weights of every row with the same of every token, added up by scale.
 template <class O, class Source, int Sub, int Tokens>
 [[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
@@ -31,10 +39,7 @@ template <class O, class Source, int Sub, int Tokens>
                                             const ActBlock* const (&x)[Tokens], int64_t block) {
     constexpr Coding kCoding = Source::kCoding;
     constexpr int kChunks = 8 / kCoding.halves;
-    // Chunks between two emptyings of the running sums.
-    constexpr int kRun = kCoding.most == kSigned                   ? 1
-                         : O::dots_per_sum(kCoding.most) < kChunks ? O::dots_per_sum(kCoding.most)
-                                                                   : kChunks;
+    constexpr int kRun = kCoding.most == kSigned ? 1 : chunks_per_sum<O>(kCoding.most, kChunks);
     typename O::Sum running[Tokens];
     for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
         constexpr int kHalf = Chunk / kChunks;
