@@ -69,6 +69,18 @@ struct Q8Packed : Q8Rows {
     }
 };
 
+// Rows in formats whose values have to be looked up.
+struct Q8Codes : Q8Rows {
+    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* workspace) {
+        MatmulArgs with_workspace = args;
+        with_workspace.workspace = workspace;
+        by_format(call.simd->matmul_q8_codes, call.in(1).desc.type)(with_workspace);
+    }
+    static int64_t workspace_bytes(const ir::Op&, std::span<const ir::TensorDesc> inputs) {
+        return simd::panel_bytes(inputs[1].shape.last());
+    }
+};
+
 // For every format there is: a few weight rows at a time become floats, which all tokens of the item then
 // share.
 struct DecodedRows : F32Rows {
@@ -261,8 +273,11 @@ void add_matmul_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     const simd::KernelTable& simd = *choice.simd;
     if (choice.packed)
         add_pair<Q8Packed>(formats_of(simd.matmul_q8_x8), kPackedLayout, 32, ActivationFormat::q8, list);
-    if (!choice.exact)
+    if (!choice.exact) {
         add_pair<Q8Rows>(formats_of(simd.matmul_q8), device::kRowLayout, 32, ActivationFormat::q8, list);
+        add_pair<Q8Codes>(formats_of(simd.matmul_q8_codes), device::kRowLayout, 32, ActivationFormat::q8,
+                          list);
+    }
     add_pair<FloatRows>(formats_of(simd.matmul_floats), device::kRowLayout, 1, ActivationFormat::f32, list);
     add_pair<F32Rows>(formats_of(simd.matmul_f32), device::kRowLayout, 1, ActivationFormat::f32, list);
     add_pair<DecodedRows>(device::weight_formats(), device::kRowLayout, 1, ActivationFormat::f32, list);

@@ -55,7 +55,9 @@ struct MatmulArgs {
     // Where token t is read from and written to, as its place among the tokens; nullptr: at t.
     const int32_t* read_at;
     const int32_t* write_at;
-    void* workspace;  // matmul_q8_x8: panel_bytes(k), 64-byte aligned, of the caller alone; or nullptr
+    // panel_bytes(k), 64-byte aligned, of the caller alone: for matmul_q8_codes; matmul_q8_x8 can do without
+    // (nullptr).
+    void* workspace;
 };
 using MatmulFn = void (*)(const MatmulArgs&);
 
@@ -63,7 +65,7 @@ using MatmulFn = void (*)(const MatmulArgs&);
 // were added. For measuring what a product could reach at best.
 using SequenceFn = int64_t (*)(int64_t rounds);
 
-// Packed rows that many tokens share are unpacked first, at most so many at a time, into a byte per code and
+// Rows that many tokens share are unpacked first, at most so many at a time, into a byte per code and
 // up to 16 bytes of scales for 32 of them.
 constexpr int64_t kPanelRows = 32;
 constexpr int64_t panel_bytes(int64_t k) { return k / 32 * kPanelRows * (32 + 16); }
@@ -182,6 +184,10 @@ struct KernelTable {
     // The instructions that matmul_q8_x8 multiplies with where it has several tokens, and those for floats.
     PerFormat<SequenceFn> sequence_q8;
     SequenceFn sequence_f32;
+
+    // The same with weights in GGUF's row layout, in formats whose values have to be looked up. Needs the
+    // workspace.
+    PerFormat<MatmulFn> matmul_q8_codes;
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
     PerFormat<WeightedRowsFn> weighted_rows;

@@ -27,6 +27,18 @@ std::vector<DType> types_of(const PerFormat<MatmulFn>& kernels) {
     return types;
 }
 
+// The formats that have a kernel for quantised activations.
+std::vector<DType> quantised_types(const KernelTable& table) {
+    std::vector<DType> types;
+    for (const dtype::DTypeInfo& row : dtype::table()) {
+        const auto at = static_cast<size_t>(row.type);
+        if (table.matmul_q8.of[at] != nullptr || table.matmul_q8_x8.of[at] != nullptr ||
+            table.matmul_q8_codes.of[at] != nullptr)
+            types.push_back(row.type);
+    }
+    return types;
+}
+
 MatmulFn kernel_for(const PerFormat<MatmulFn>& kernels, DType type) {
     return kernels.of[static_cast<size_t>(type)];
 }
@@ -178,10 +190,19 @@ Product panel_product(const KernelTable& table, const Rows& w, const std::vector
     return product;
 }
 
+Product codes_product(const KernelTable& table, const Rows& w, const Activations& x) {
+    Product product = q8_product(table, w, x);
+    product.kernel = kernel_for(table.matmul_q8_codes, w.type);
+    product.workspace = workspace_for(x.k);
+    return product;
+}
+
 // All there are with quantised activations.
 std::vector<Product> quantised_products(const KernelTable& table, const Rows& w,
                                         const std::vector<uint8_t>& packed_weights, const Activations& x) {
-    std::vector<Product> products{q8_product(table, w, x)};
+    std::vector<Product> products;
+    if (kernel_for(table.matmul_q8, w.type) != nullptr) products.push_back(q8_product(table, w, x));
+    if (kernel_for(table.matmul_q8_codes, w.type) != nullptr) products.push_back(codes_product(table, w, x));
     if (can_pack_x8(w.type)) {
         products.push_back(x8_product(table, w, packed_weights, x));
         products.push_back(panel_product(table, w, packed_weights, x));
@@ -296,7 +317,7 @@ TEST_P(MatmulTest, F32ActivationsSeeExactWeights) {
 
 TEST_P(MatmulTest, QuantisedActivationsMatchDoublePrecision) {
     uint32_t seed = 100;
-    for (const DType type : types_of(k_.matmul_q8)) {
+    for (const DType type : quantised_types(k_)) {
         for (const int64_t k : {32, 64, 96, 320}) {
             for (const auto& [rows, tokens] :
                  {std::pair{1, 1}, {7, 2}, {8, 1}, {9, 3}, {16, 5}, {33, 1}, {40, 8}, {41, 1}, {17, 17}}) {
@@ -330,9 +351,12 @@ TEST_P(MatmulTest, TilingChangesNoBit) {
             check(product, dtype::info(type).name, {1, 2, 3, 4, 11, 32, 43});
     }
     x.quantise(k_);
-    for (const DType type : types_of(k_.matmul_q8)) {
+    for (const DType type : quantised_types(k_)) {
         const Rows w(type, rows, k, 203);
-        check(q8_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
+        if (kernel_for(k_.matmul_q8, type) != nullptr)
+            check(q8_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 43});
+        if (kernel_for(k_.matmul_q8_codes, type) != nullptr)
+            check(codes_product(k_, w, x), dtype::info(type).name, {1, 2, 3, 4, 11, 16, 43});
         if (!can_pack_x8(type)) continue;
         const std::vector<uint8_t> packed_weights = packed(w);
         const Product panels = panel_product(k_, w, packed_weights, x);
@@ -347,13 +371,15 @@ struct Halves {
     DType type;
     int64_t at, count;
 };
-constexpr Halves kHalves[] = {{DType::Q8_0, 0, 1},   {DType::Q4_0, 0, 1},   {DType::Q4_1, 0, 2},
-                              {DType::Q5_0, 0, 1},   {DType::Q5_1, 0, 2},   {DType::Q2_K, 80, 2},
-                              {DType::Q3_K, 108, 1}, {DType::Q4_K, 0, 2},   {DType::Q5_K, 0, 2},
-                              {DType::Q6_K, 208, 1}, {DType::IQ4_NL, 0, 1}, {DType::IQ4_XS, 0, 1},
-                              {DType::MXFP4, 0, 0}};
+constexpr Halves kHalves[] = {
+    {DType::Q8_0, 0, 1},    {DType::Q4_0, 0, 1},    {DType::Q4_1, 0, 2},   {DType::Q5_0, 0, 1},
+    {DType::Q5_1, 0, 2},    {DType::Q2_K, 80, 2},   {DType::Q3_K, 108, 1}, {DType::Q4_K, 0, 2},
+    {DType::Q5_K, 0, 2},    {DType::Q6_K, 208, 1},  {DType::IQ4_NL, 0, 1}, {DType::IQ4_XS, 0, 1},
+    {DType::MXFP4, 0, 0},   {DType::NVFP4, 0, 0},   {DType::TQ2_0, 64, 1}, {DType::TQ1_0, 52, 1},
+    {DType::IQ3_S, 0, 1},   {DType::IQ3_XXS, 0, 1}, {DType::IQ2_S, 0, 1},  {DType::IQ2_XS, 0, 1},
+    {DType::IQ2_XXS, 0, 1}, {DType::IQ1_S, 0, 1},   {DType::IQ1_M, 0, 0}};
 
-// Rows of blocks whose F16 numbers are 1 (MXFP4: 2^-1) and whose other bytes are `code`.
+// Rows of blocks whose F16 numbers are 1 (MXFP4: 2^-1, NVFP4: 224) and whose other bytes are `code`.
 Rows constant_rows(DType type, int64_t n_rows, int64_t k, int code) {
     Rows w(type, n_rows, k, 300);
     const auto* halves = std::ranges::find(kHalves, type, &Halves::type);
@@ -364,6 +390,10 @@ Rows constant_rows(DType type, int64_t n_rows, int64_t k, int code) {
         const bool scale = offset >= 0 && offset < 2 * halves->count;
         w.bytes[i] = static_cast<uint8_t>(!scale ? code : offset % 2 ? 0x3C : 0x00);
         if (type == DType::MXFP4 && offset == 0) w.bytes[i] = 128;
+        if (type == DType::NVFP4 && offset < 4) w.bytes[i] = 0x7E;
+        // A quarter of the F16 number in the upper half of every other byte.
+        if (type == DType::IQ1_M && offset >= 48 && offset % 2 == 1)
+            w.bytes[i] = static_cast<uint8_t>((code & 15) | (0x3C00 >> (offset - 49) * 2 & 15) << 4);
     }
     w.decode();
     return w;
@@ -388,7 +418,7 @@ void fill(Activations& x, int pattern) {
 // the result is exact as far as a float can hold it.
 TEST_P(MatmulTest, ExtremeCodesDoNotSaturate) {
     const int64_t rows = 19, k = 64;
-    for (const DType type : types_of(k_.matmul_q8)) {
+    for (const DType type : quantised_types(k_)) {
         for (const int code : {0x00, 0xFF, 0x7F, 0x80}) {
             const Rows w = constant_rows(type, rows, k, code);
             const std::vector<uint8_t> packed_weights = packed(w);
@@ -416,7 +446,7 @@ TEST_P(MatmulTest, ExtremeCodesDoNotSaturate) {
 }
 
 TEST_P(MatmulTest, ZeroRowsAndZeroActivationsGiveZero) {
-    for (const DType type : types_of(k_.matmul_q8)) {
+    for (const DType type : quantised_types(k_)) {
         Rows w(type, 11, 64, 400);
         std::fill(w.bytes.begin(), w.bytes.end(), 0);
         w.decode();
@@ -440,7 +470,7 @@ TEST_P(MatmulTest, ZeroRowsAndZeroActivationsGiveZero) {
 }
 
 TEST_P(MatmulTest, ANanActivationReachesItsTokenOnly) {
-    for (const DType type : types_of(k_.matmul_q8)) {
+    for (const DType type : quantised_types(k_)) {
         const Rows w(type, 12, 96, 500);
         Activations x(5, 96, 501);
         x.values[2 * 96 + 40] = kNan;

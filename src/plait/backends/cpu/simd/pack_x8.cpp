@@ -41,6 +41,8 @@ constexpr Packing kPackings[] = {
     {DType::Q5_1, {kHalf, kHalf, {4, Unit::bits}, {16, Unit::bytes4}}},
     {DType::IQ4_NL, {kHalf, {16, Unit::bytes4}}},
     {DType::MXFP4, {{1, Unit::bytes1}, {16, Unit::bytes4}}},
+    {DType::NVFP4, {{4, Unit::bytes1}, {32, Unit::bytes4}}},
+    {DType::TQ2_0, {{64, Unit::bytes4}, kHalf}},
     {DType::Q2_K, {{16, Unit::bytes1}, {64, Unit::bytes4}, kHalf, kHalf}},
     {DType::Q3_K, {{32, Unit::strided_bits}, {64, Unit::bytes4}, {12, Unit::bytes1}, kHalf}},
     {DType::Q4_K, {kHalf, kHalf, {12, Unit::bytes1}, {128, Unit::bytes4}}},

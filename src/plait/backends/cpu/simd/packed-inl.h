@@ -331,6 +331,52 @@ struct PackedIQ4_XS {
     }
 };
 
+template <class O>
+struct PackedTQ2_0 {
+    static constexpr int kParts = 8, kTogether = 4, kBytes = 8 * 66;
+    static constexpr Coding kCoding{.most = 3, .offset = 1};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int) {
+        return {{O::load_halves(p + 512, stride)}, {}};
+    }
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        return two_bit_codes<O, Chunk, Sub, 0>(p, stride, first);
+    }
+};
+
+// Half of what the UE4M3 numbers in the lanes stand for (dtype/nvfp4.h), the byte 0x7F being 0: moved to the
+// place of a float's exponent and mantissa they lack a factor of 2^120.
+template <class O>
+typename O::F halves_of_ue4m3(typename O::I d) {
+    const typename O::I distance = O::sub_i(d, O::set_i(127));
+    const typename O::I size = O::max_i(distance, O::sub_i(O::set_i(0), distance));
+    const typename O::I kept =
+        O::shift_right_by(O::sub_i(O::set_i(0), size), 31);  // all bits, or none for 0x7F
+    const typename O::I number = O::template shift_left<20>(O::and_i(d, O::set_i(127)));
+    return O::mul(O::from_bits(O::and_i(number, kept)), O::set(0x1p119f));
+}
+
+// kE2m1Values, 12 more each: without signs.
+constexpr int8_t kE2m1Above[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
+template <class O>
+struct PackedNVFP4 {
+    static constexpr int kParts = 2, kTogether = 1, kBytes = 8 * 36;
+    static constexpr Coding kCoding{.most = 24, .offset = 12, .halves = 2};
+    static Scales<O, kCoding> scales(const uint8_t* p, int64_t stride, int part) {
+        return {{halves_of_ue4m3<O>(O::load_u8_rows(p + 16 * part, stride)),
+                 halves_of_ue4m3<O>(O::load_u8_rows(p + 16 * part + 8, stride))},
+                {}};
+    }
+    // A half's 16 codes lie in 8 bytes.
+    template <int Chunk, int Sub>
+    static typename O::B codes(const uint8_t* p, int64_t stride, int first) {
+        const uint8_t* half = p + 32 + 64 * (2 * (first + Sub) + Chunk / 4);
+        const typename O::B both = O::load_rows(half + 32 * (Chunk % 2), stride);
+        return O::lookup_b(kE2m1Above, Chunk % 4 < 2 ? O::low_nibbles(both) : O::high_nibbles(both));
+    }
+};
+
 // --- panels
 
 // Where sums of bytes cannot saturate, signed codes become unsigned ones with an offset.

@@ -4,6 +4,7 @@
 #include "plait/backends/cpu/simd/matmul_f32-inl.h"
 #include "plait/backends/cpu/simd/matmul_floats-inl.h"
 #include "plait/backends/cpu/simd/matmul_q8-inl.h"
+#include "plait/backends/cpu/simd/matmul_q8_codes-inl.h"
 #include "plait/backends/cpu/simd/matmul_q8_x8-inl.h"
 #include "plait/backends/cpu/simd/quantise-inl.h"
 #include "plait/backends/cpu/simd/rows-inl.h"
@@ -98,7 +99,20 @@ constexpr FormatKernel<MatmulFn> kMatmulQ8X8[] = {
     {DType::MXFP4, matmul_q8_x8<O, PackedMXFP4>},   {DType::Q2_K, matmul_q8_x8<O, PackedQ2_K>},
     {DType::Q3_K, matmul_q8_x8<O, PackedQ3_K>},     {DType::Q4_K, matmul_q8_x8<O, PackedQ4_K>},
     {DType::Q5_K, matmul_q8_x8<O, PackedQ5_K>},     {DType::Q6_K, matmul_q8_x8<O, PackedQ6_K>},
-    {DType::IQ4_XS, matmul_q8_x8<O, PackedIQ4_XS>},
+    {DType::IQ4_XS, matmul_q8_x8<O, PackedIQ4_XS>}, {DType::NVFP4, matmul_q8_x8<O, PackedNVFP4>},
+    {DType::TQ2_0, matmul_q8_x8<O, PackedTQ2_0>},
+};
+
+template <class O>
+constexpr FormatKernel<MatmulFn> kMatmulQ8Codes[] = {
+    {DType::IQ3_S, matmul_q8_codes<O, LookedUpIQ3_S>},
+    {DType::IQ3_XXS, matmul_q8_codes<O, LookedUpIQ3_XXS>},
+    {DType::IQ2_S, matmul_q8_codes<O, LookedUpIQ2_S>},
+    {DType::IQ2_XS, matmul_q8_codes<O, LookedUpIQ2_XS>},
+    {DType::IQ2_XXS, matmul_q8_codes<O, LookedUpIQ2_XXS>},
+    {DType::IQ1_M, matmul_q8_codes<O, LookedUpIQ1_M>},
+    {DType::IQ1_S, matmul_q8_codes<O, LookedUpIQ1_S>},
+    {DType::TQ1_0, matmul_q8_codes<O, LookedUpTQ1_0>},
 };
 
 template <class O>
@@ -109,7 +123,8 @@ constexpr FormatKernel<SequenceFn> kSequenceQ8[] = {
     {DType::MXFP4, kSequenceOf<O, PackedMXFP4>},   {DType::Q2_K, kSequenceOf<O, PackedQ2_K>},
     {DType::Q3_K, kSequenceOf<O, PackedQ3_K>},     {DType::Q4_K, kSequenceOf<O, PackedQ4_K>},
     {DType::Q5_K, kSequenceOf<O, PackedQ5_K>},     {DType::Q6_K, kSequenceOf<O, PackedQ6_K>},
-    {DType::IQ4_XS, kSequenceOf<O, PackedIQ4_XS>},
+    {DType::IQ4_XS, kSequenceOf<O, PackedIQ4_XS>}, {DType::NVFP4, kSequenceOf<O, PackedNVFP4>},
+    {DType::TQ2_0, kSequenceOf<O, PackedTQ2_0>},
 };
 
 // Every kernel, instantiated for one set of operations.
@@ -123,6 +138,7 @@ constexpr KernelTable make_table() {
         .matmul_q8_x8 = per_format(kMatmulQ8X8<O>),
         .sequence_q8 = per_format(kSequenceQ8<O>),
         .sequence_f32 = sequence_f32<O>,
+        .matmul_q8_codes = per_format(kMatmulQ8Codes<O>),
         .weighted_rows = per_format(kWeightedRows<O>),
         .attention_weights = attention_weights<O>,
         .unpack_keys = per_format(kUnpackKeys<O>),
