@@ -35,21 +35,11 @@ std::map<std::string, uint64_t> hashes_of_packed_bytes() {
 // Other bytes under the same id would be mapped from a cache and taken for these: give kPackedLayout another
 // number when one of them changes.
 const std::map<std::string, uint64_t> kBytesOfThisLayout = {
-    {"IQ4_NL", 0x170f461dc3d58797},
-    {"IQ4_XS", 0x5bd79399ae12ccc6},
-    {"MXFP4", 0xe23e33fdf6f221a1},
-    {"Q2_K", 0x0bd58c268b2931d6},
-    {"Q3_K", 0x96c051ef7ad23290},
-    {"Q4_0", 0x170f461dc3d58797},
-    {"Q4_1", 0x692992df44da4ca8},
-    {"Q4_K", 0x464e5e8bfb36412e},
-    {"Q5_0", 0x26a9826507d65529},
-    {"Q5_1", 0x12be10373ef777b3},
-    {"Q5_K", 0xed75d1b5a1a82660},
-    {"Q6_K", 0xccf822b4fdb810cb},
-    {"Q8_0", 0x4ed4f586e29a9b8f},
-    {"NVFP4", 0},
-    {"TQ2_0", 0},
+    {"IQ4_NL", 0x170f461dc3d58797}, {"IQ4_XS", 0x5bd79399ae12ccc6}, {"MXFP4", 0xe23e33fdf6f221a1},
+    {"Q2_K", 0x0bd58c268b2931d6},   {"Q3_K", 0x96c051ef7ad23290},   {"Q4_0", 0x170f461dc3d58797},
+    {"Q4_1", 0x692992df44da4ca8},   {"Q4_K", 0x464e5e8bfb36412e},   {"Q5_0", 0x26a9826507d65529},
+    {"Q5_1", 0x12be10373ef777b3},   {"Q5_K", 0xed75d1b5a1a82660},   {"Q6_K", 0xccf822b4fdb810cb},
+    {"Q8_0", 0x4ed4f586e29a9b8f},   {"NVFP4", 0x06cf6cdf67ba2479},  {"TQ2_0", 0xa7cc9dfca6bd3a33},
 };
 
 TEST(Packing, BytesAreThoseOfTheLayoutId) {

@@ -82,6 +82,10 @@ template <class O, template <class> class Format>
 constexpr SequenceFn kSequenceOf =
     sequence_q8<typename O::Wide, kPanelCoding<O, Format>.most, kPanelCoding<O, Format>.halves>;
 
+template <class O, class Codes>
+constexpr SequenceFn kSequenceOfCodes =
+    sequence_q8<typename O::Wide, Codes::kCoding.most, Codes::kCoding.halves>;
+
 // Floats, in the widest vectors there are.
 template <class O>
 int64_t sequence_f32(int64_t rounds) {

@@ -117,14 +117,29 @@ constexpr FormatKernel<MatmulFn> kMatmulQ8Codes[] = {
 
 template <class O>
 constexpr FormatKernel<SequenceFn> kSequenceQ8[] = {
-    {DType::Q8_0, kSequenceOf<O, PackedQ8_0>},     {DType::Q4_0, kSequenceOf<O, PackedQ4_0>},
-    {DType::Q4_1, kSequenceOf<O, PackedQ4_1>},     {DType::Q5_0, kSequenceOf<O, PackedQ5_0>},
-    {DType::Q5_1, kSequenceOf<O, PackedQ5_1>},     {DType::IQ4_NL, kSequenceOf<O, PackedIQ4_NL>},
-    {DType::MXFP4, kSequenceOf<O, PackedMXFP4>},   {DType::Q2_K, kSequenceOf<O, PackedQ2_K>},
-    {DType::Q3_K, kSequenceOf<O, PackedQ3_K>},     {DType::Q4_K, kSequenceOf<O, PackedQ4_K>},
-    {DType::Q5_K, kSequenceOf<O, PackedQ5_K>},     {DType::Q6_K, kSequenceOf<O, PackedQ6_K>},
-    {DType::IQ4_XS, kSequenceOf<O, PackedIQ4_XS>}, {DType::NVFP4, kSequenceOf<O, PackedNVFP4>},
+    {DType::Q8_0, kSequenceOf<O, PackedQ8_0>},
+    {DType::Q4_0, kSequenceOf<O, PackedQ4_0>},
+    {DType::Q4_1, kSequenceOf<O, PackedQ4_1>},
+    {DType::Q5_0, kSequenceOf<O, PackedQ5_0>},
+    {DType::Q5_1, kSequenceOf<O, PackedQ5_1>},
+    {DType::IQ4_NL, kSequenceOf<O, PackedIQ4_NL>},
+    {DType::MXFP4, kSequenceOf<O, PackedMXFP4>},
+    {DType::Q2_K, kSequenceOf<O, PackedQ2_K>},
+    {DType::Q3_K, kSequenceOf<O, PackedQ3_K>},
+    {DType::Q4_K, kSequenceOf<O, PackedQ4_K>},
+    {DType::Q5_K, kSequenceOf<O, PackedQ5_K>},
+    {DType::Q6_K, kSequenceOf<O, PackedQ6_K>},
+    {DType::IQ4_XS, kSequenceOf<O, PackedIQ4_XS>},
+    {DType::NVFP4, kSequenceOf<O, PackedNVFP4>},
     {DType::TQ2_0, kSequenceOf<O, PackedTQ2_0>},
+    {DType::IQ3_S, kSequenceOfCodes<O, LookedUpIQ3_S>},
+    {DType::IQ3_XXS, kSequenceOfCodes<O, LookedUpIQ3_XXS>},
+    {DType::IQ2_S, kSequenceOfCodes<O, LookedUpIQ2_S>},
+    {DType::IQ2_XS, kSequenceOfCodes<O, LookedUpIQ2_XS>},
+    {DType::IQ2_XXS, kSequenceOfCodes<O, LookedUpIQ2_XXS>},
+    {DType::IQ1_M, kSequenceOfCodes<O, LookedUpIQ1_M>},
+    {DType::IQ1_S, kSequenceOfCodes<O, LookedUpIQ1_S>},
+    {DType::TQ1_0, kSequenceOfCodes<O, LookedUpTQ1_0>},
 };
 
 // Every kernel, instantiated for one set of operations.
