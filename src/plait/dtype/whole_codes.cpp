@@ -149,6 +149,22 @@ void set_scales(WholeCodes& out, const Scale& scale) {
 
 int nibble(const uint8_t* bytes, int i) { return bytes[i / 2] >> (i % 2 * 4) & 15; }
 
+// The digits of eight or four bytes that `power`, a power of 3, brings to the top. Bytes have 16 bits each
+// to grow into: every other one at a time.
+template <class Word>
+Word digits(Word bytes, unsigned power) {
+    constexpr Word kEven = static_cast<Word>(0x00FF00FF00FF00FF);
+    const auto of_even = [&](Word even) { return ((even * power & kEven) * 3 >> 8) & kEven; };
+    return of_even(bytes & kEven) | of_even(bytes >> 8 & kEven) << 8;
+}
+template <class Word>
+void put_digits(const uint8_t* bytes, size_t n, unsigned power, uint8_t* codes) {
+    for (size_t i = 0; i < n; i += sizeof(Word)) {
+        const Word word = digits(word_of<Word>(bytes + i), power);
+        std::memcpy(codes + i, &word, sizeof word);
+    }
+}
+
 }  // namespace
 
 void whole_codes_iq3_s(const void* block, WholeCodes& out) {
@@ -250,17 +266,11 @@ void whole_codes_iq1_m(const void* block, WholeCodes& out) {
 
 void whole_codes_tq1_0(const void* block, WholeCodes& out) {
     const auto& b = as<BlockTQ1_0>(block);
-    // Digit `digit` of n bytes.
-    const auto digits = [](const uint8_t* bytes, int n, int power, uint8_t* codes) {
-        for (int j = 0; j < n; ++j) {
-            const auto rest = static_cast<uint8_t>(bytes[j] * power);
-            codes[j] = static_cast<uint8_t>(rest * 3 >> 8);
-        }
-    };
-    for (int digit = 0, power = 1; digit < 5; ++digit, power *= 3) {
-        digits(b.q, 32, power, out.codes + 32 * digit);
-        digits(b.q + 32, 16, power, out.codes + 160 + 16 * digit);
-        if (digit < 4) digits(b.last, 4, power, out.codes + 240 + 4 * digit);
+    unsigned power = 1;
+    for (int digit = 0; digit < 5; ++digit, power *= 3) {
+        put_digits<uint64_t>(b.q, 32, power, out.codes + 32 * digit);
+        put_digits<uint64_t>(b.q + 32, 16, power, out.codes + 160 + 16 * digit);
+        if (digit < 4) put_digits<uint32_t>(b.last, 4, power, out.codes + 240 + 4 * digit);
     }
     const float d = f16_to_f32(b.d);
     set_scales(out, [&](int) { return d; });

@@ -148,7 +148,8 @@ Product floats_product(const KernelTable& table, const Rows& w, const Activation
 
 // All there are with F32 activations.
 std::vector<Product> f32_products(const KernelTable& table, const Rows& w, const Activations& x) {
-    std::vector<Product> products{f32_product(table, w, x)};
+    std::vector<Product> products;
+    if (kernel_for(table.matmul_f32, w.type) != nullptr) products.push_back(f32_product(table, w, x));
     if (kernel_for(table.matmul_floats, w.type) != nullptr) products.push_back(floats_product(table, w, x));
     return products;
 }
