@@ -77,6 +77,7 @@ void detokenize(const TokenizeCommand& command);
 struct DevicesCommand {
     std::string devices;  // a list; empty: every kind there is
     bool json = false;
+    bool support = false;  // what their kernels take, instead
 };
 void devices(const DevicesCommand& command);
 

@@ -1,9 +1,13 @@
 #include "plait/engine/devices.h"
+
+#include <fmt/format.h>
+
 #include "../commands.h"
 #include "../session.h"
 #include "plait/backends/cpu/simd/select.h"
 #include "plait/base/cpu_probe.h"
 #include "plait/tools/reports.h"
+#include "plait/tools/support_table.h"
 
 namespace plait::app {
 
@@ -15,6 +19,11 @@ void devices(const DevicesCommand& command) {
     const auto made = engine::make_device(options, cores);
     for (int i = 0; i < made->describe().member_count(); ++i)
         report.devices.push_back(made->describe().member(static_cast<size_t>(i)));
+    if (command.support) {
+        for (const device::DeviceDescription& device : report.devices)
+            write_stdout(fmt::format("{}:\n\n{}\n", device.name, tools::support_table(device)));
+        return;
+    }
     report.speeds = tools::measure_memory(cores, cores.usable());
     report.features = describe(probe_cpu().features);
     report.best_simd = backends::cpu::simd::name(backends::cpu::simd::best_level());
