@@ -368,6 +368,8 @@ class OtherCommandsTest(CliTest):
         for key in ("read_bytes_per_second", "copy_bytes_per_second", "reduce_bytes_per_second"):
             self.assertGreater(document[key], 0, key)
         self.assertIn(document["simd"], self.done("devices").text)
+        self.assertIn("| matmul | Q8_0", self.done("devices", "--devices", "cpu", "--support").text)
+        self.misused("--json", "devices", "--support", "--json")
 
     def test_selftest(self):
         self.assertRegex(self.done("selftest").text, r"selftest: \d+ calls on \d+ devices, 0 failed\n$")

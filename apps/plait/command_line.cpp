@@ -314,7 +314,8 @@ void CommandLine::add_devices() {
     add_parsed(command, "--devices", devices_.devices, parse_devices, "those to list (default: cpu,sim)")
         ->type_name("LIST");
     command.add_flag("--json", devices_.json, "print JSON");
-    command.add_flag("--support", devices_.support, "print which formats their kernels take, as a table");
+    command.add_flag("--support", devices_.support, "print which formats their kernels take, as a table")
+        ->excludes("--json");
 }
 
 void CommandLine::add_selftest() {

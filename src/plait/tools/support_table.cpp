@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plait/ir/ops/list.h"
 
 namespace plait::tools {
@@ -19,10 +17,11 @@ std::string names_of(device::FormatSet formats) {
     return names.empty() ? "-" : names;
 }
 
+bool reads_cache(const device::SupportRow& row) { return row.op == ir::op_id_of<ir::Attention>(); }
+
 // Ops without weights or caches take activations only, which are F32.
 bool takes_formats(const device::SupportRow& row) {
-    return (row.weight_formats & ~device::formats(ir::DType::F32)) != 0 ||
-           ir::op_name(row.op) == std::string("attention");
+    return (row.weight_formats & ~device::formats(ir::DType::F32)) != 0 || reads_cache(row);
 }
 
 }  // namespace
@@ -32,10 +31,9 @@ std::string support_table(const device::DeviceDescription& device) {
         "| op | weights | in layout | a row's values a multiple of | caches |\n|---|---|---|---|---|\n";
     for (const device::SupportRow& row : device.rows) {
         if (!takes_formats(row)) continue;
-        const bool reads_cache = ir::op_name(row.op) == std::string("attention");
         text += fmt::format("| {} | {} | {} | {} | {} |\n", ir::op_name(row.op), names_of(row.weight_formats),
                             row.weight_layout, row.weight_multiple,
-                            reads_cache ? names_of(row.state_formats) : "-");
+                            reads_cache(row) ? names_of(row.state_formats) : "-");
     }
     return text;
 }

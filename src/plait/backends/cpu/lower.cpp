@@ -11,6 +11,14 @@ namespace {
 
 constexpr int64_t kNotScratch = -1;
 
+bool has(std::span<const int32_t> storages, int32_t storage) {
+    return std::ranges::find(storages, storage) != storages.end();
+}
+
+bool meet(std::span<const int32_t> a, std::span<const int32_t> b) {
+    return std::ranges::any_of(a, [&](int32_t storage) { return has(b, storage); });
+}
+
 class Lowering {
   public:
     Lowering(const ir::Graph& graph, const device::DeviceDescription& device, std::span<const Kernel> kernels,
@@ -86,7 +94,7 @@ class Lowering {
     // The draft that writes a storage.
     size_t maker_of(int32_t storage) const {
         const auto found = std::ranges::find_if(
-            drafts_, [&](const Draft& draft) { return std::ranges::count(draft.work.writes, storage) > 0; });
+            drafts_, [&](const Draft& draft) { return has(draft.work.writes, storage); });
         return found == drafts_.end() ? kNobody : static_cast<size_t>(found - drafts_.begin());
     }
 
@@ -125,8 +133,7 @@ class Lowering {
         }
         Draft& draft = drafts_[leader];
         for (const ir::ValueId id : node.inputs) {
-            if (std::ranges::count(draft.work.writes, storage_of(id)) == 0)
-                draft.work.reads.push_back(storage_of(id));
+            if (!has(draft.work.writes, storage_of(id))) draft.work.reads.push_back(storage_of(id));
         }
         draft.work.writes.push_back(storage_of(node.outputs[0]));
         last_of(draft.step).followers.push_back(step_of(node, kernel));
@@ -140,10 +147,6 @@ class Lowering {
         Draft& first = drafts_[maker];
         if (first.host_action != nullptr || !first.step.kernel->by_index || first.step.twin_offset >= 0)
             return;
-        const auto meet = [](const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
-            return std::ranges::any_of(a,
-                                       [&](int32_t storage) { return std::ranges::count(b, storage) > 0; });
-        };
         for (size_t later = maker + 1; later < drafts_.size(); ++later) {
             const plan::WorkStep& work = drafts_[later].work;
             if (meet(work.reads, first.work.writes) || meet(work.writes, first.work.reads)) return;
@@ -310,13 +313,8 @@ class Lowering {
         const Place& output = draft.step.outputs[0];
         if (output.home != Home::scratch || output.desc.rows == ir::Rows::fixed) return false;
         return std::ranges::none_of(drafts_, [&](const Draft& other) {
-            return other.host_action != nullptr && reads_any(other, draft.work.writes);
+            return other.host_action != nullptr && meet(other.work.reads, draft.work.writes);
         });
-    }
-
-    static bool reads_any(const Draft& draft, std::span<const int32_t> storages) {
-        return std::ranges::any_of(
-            storages, [&](int32_t storage) { return std::ranges::count(draft.work.reads, storage) > 0; });
     }
 
     // `next`, which no barrier parts from it then, may not write over what it reads.
@@ -340,7 +338,7 @@ class Lowering {
         bytes_.push_back(bytes * device_.workers);
         for (Draft& draft : drafts_) {
             for (auto* list : {&draft.work.reads, &draft.work.writes}) {
-                if (std::ranges::count(*list, storage) == 0) continue;
+                if (!has(*list, storage)) continue;
                 list->push_back(own);
                 draft.step.own_copies.push_back({storage, own, bytes, values});
             }

@@ -107,7 +107,7 @@ class Tile {
         stream.synchronise();
         memory_ = product.workspace.alloc(tensors(), device::Usage::compute);
         fill_activations();
-        for (int worker = 0; worker < runner.workers(); ++worker) add_call(worker);
+        make_calls();
     }
 
     double rate() {
@@ -158,15 +158,18 @@ class Tile {
                                    quantised_at(at(quantised), n), n);
     }
 
-    void add_call(int worker) {
+    void make_calls() {
         inputs_[0] = {x_, at(activations)};
         inputs_[1] = {weight_, static_cast<CpuBuffer&>(*weights_).begin(0)};
-        outputs_.push_back({floats(x_.shape[0], kRows), at(first_own + 2 * worker)});
-        calls_.push_back({.op = &op_, .simd = &product_.simd});
-        if (is_quantised()) calls_.back().quantised = quantised_at(at(quantised), x_.shape.elements());
-        for (size_t i = 0; i < calls_.size(); ++i) {
-            calls_[i].operands.inputs = inputs_;
-            calls_[i].operands.outputs = {&outputs_[i], 1};
+        for (int worker = 0; worker < runner_.workers(); ++worker)
+            outputs_.push_back({floats(x_.shape[0], kRows), at(first_own + 2 * worker)});
+        for (const ir::Operand& output : outputs_) {
+            KernelCall& call = calls_.emplace_back();
+            call.op = &op_;
+            call.simd = &product_.simd;
+            call.operands.inputs = inputs_;
+            call.operands.outputs = {&output, 1};
+            if (is_quantised()) call.quantised = quantised_at(at(quantised), x_.shape.elements());
         }
     }
 

@@ -187,28 +187,22 @@ void AttentionTile::ask(const Pool& pool, int64_t begin, int64_t end) const {
         });
 }
 
-void AttentionTile::ask_behind_keys(int64_t chunk, const Stretch& stretch) const {
+// What comes kAskAhead behind a stretch of the pool; behind the chunk's last row that is the next pool's,
+// from position `next_begin` of the sequence on.
+void AttentionTile::ask_behind(const Pool& pool, int64_t chunk, const Stretch& stretch, const Pool& next,
+                               int64_t next_begin) const {
     const int64_t start = chunk * kKeyChunk;
-    const int64_t ahead = kAskAhead / keys_.operand.desc.row_bytes();
+    const int64_t ahead = kAskAhead / pool.operand.desc.row_bytes();
     const int64_t begin = stretch.begin + ahead, end = stretch.end + ahead;
-    ask(keys_, start + begin, start + std::min<int64_t>(end, span_.end));
-    const int64_t values = start + span_.begin - span_.end;
-    ask(values_, values + std::max<int64_t>(begin, span_.end), values + end);
-}
-
-void AttentionTile::ask_behind_values(int64_t chunk, const Stretch& stretch) const {
-    const int64_t start = chunk * kKeyChunk;
-    const int64_t ahead = kAskAhead / values_.operand.desc.row_bytes();
-    const int64_t begin = stretch.begin + ahead, end = stretch.end + ahead;
-    ask(values_, start + begin, start + std::min<int64_t>(end, span_.end));
-    ask(keys_, start + std::max<int64_t>(begin, span_.end), start + end);
+    ask(pool, start + begin, start + std::min<int64_t>(end, span_.end));
+    ask(next, next_begin + std::max<int64_t>(begin - span_.end, 0), next_begin + end - span_.end);
 }
 
 void AttentionTile::score(int64_t chunk) {
     const int64_t row_bytes = keys_.operand.desc.row_bytes();
     const auto multiply = by_format(simd_.matmul_f32, keys_.operand.desc.type);
     for_stretches(chunk, span_.begin, span_.end, kAskRows, [&](const Stretch& stretch) {
-        ask_behind_keys(chunk, stretch);
+        ask_behind(keys_, chunk, stretch, values_, chunk * kKeyChunk + span_.begin);
         multiply({
             .weights = keys_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
             .row_bytes = row_bytes,
@@ -269,7 +263,7 @@ void AttentionTile::weigh(int64_t chunk, const Partial& out) {
     const auto add_rows = by_format(simd_.weighted_rows, values_.operand.desc.type);
     for (int64_t row = 0; row < rows_; row += group_) {
         for_stretches(chunk, ranges_[row].begin, ranges_[row].end, kAskRows, [&](const Stretch& stretch) {
-            ask_behind_values(chunk, stretch);
+            ask_behind(values_, chunk, stretch, keys_, chunk * kKeyChunk + span_.end);
             add_rows({
                 .rows_begin = values_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
                 .row_bytes = row_bytes,

@@ -108,8 +108,8 @@ class AttentionTile {
     template <class Fn>
     void for_stretches(int64_t chunk, int64_t begin, int64_t end, int64_t most, const Fn& fn) const;
     void ask(const Pool& pool, int64_t begin, int64_t end) const;
-    void ask_behind_keys(int64_t chunk, const Stretch& stretch) const;
-    void ask_behind_values(int64_t chunk, const Stretch& stretch) const;
+    void ask_behind(const Pool& pool, int64_t chunk, const Stretch& stretch, const Pool& next,
+                    int64_t next_begin) const;
     void score(int64_t chunk);
     void score_unpacked(int64_t chunk);
     void soften(int64_t chunk, const Partial& out);

@@ -57,12 +57,13 @@ struct Q8Rows : F32Rows {
     }
 };
 
-struct Q8Packed : Q8Rows {
-    static int64_t matrix_bytes(const ir::TensorDesc& weight) { return packed_matrix_bytes(weight); }
+// With a panel in the workspace.
+template <simd::PerFormat<simd::MatmulFn> simd::KernelTable::*Product>
+struct Q8Panels : Q8Rows {
     static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* workspace) {
         MatmulArgs with_workspace = args;
         with_workspace.workspace = workspace;
-        by_format(call.simd->matmul_q8_x8, call.in(1).desc.type)(with_workspace);
+        by_format(call.simd->*Product, call.in(1).desc.type)(with_workspace);
     }
     static int64_t workspace_bytes(const ir::Op&, std::span<const ir::TensorDesc> inputs) {
         return simd::panel_bytes(inputs[1].shape.last());
@@ -70,15 +71,10 @@ struct Q8Packed : Q8Rows {
 };
 
 // Rows in formats whose values have to be looked up.
-struct Q8Codes : Q8Rows {
-    static void multiply(const KernelCall& call, const MatmulArgs& args, std::byte* workspace) {
-        MatmulArgs with_workspace = args;
-        with_workspace.workspace = workspace;
-        by_format(call.simd->matmul_q8_codes, call.in(1).desc.type)(with_workspace);
-    }
-    static int64_t workspace_bytes(const ir::Op&, std::span<const ir::TensorDesc> inputs) {
-        return simd::panel_bytes(inputs[1].shape.last());
-    }
+using Q8Codes = Q8Panels<&simd::KernelTable::matmul_q8_codes>;
+
+struct Q8Packed : Q8Panels<&simd::KernelTable::matmul_q8_x8> {
+    static int64_t matrix_bytes(const ir::TensorDesc& weight) { return packed_matrix_bytes(weight); }
 };
 
 // For every format there is: a few weight rows at a time become floats, which all tokens of the item then

@@ -177,17 +177,18 @@ struct KernelTable {
     PerFormat<MatmulFn> matmul_q8;
 
     // ActBlock activations with weights packed by pack_x8.h. The same numbers as matmul_q8 to float rounding
-    // (the order of additions differs), and several times faster. `weights` points to a group of 8 rows;
-    // `rows` may stop inside a group. A workspace changes no bit; without one many tokens take longer.
+    // (the order of additions differs), and several times faster. `weights` points to a pair of groups
+    // (kPackedRows); `rows` may stop inside. A workspace changes no bit; without one many tokens take longer.
     PerFormat<MatmulFn> matmul_q8_x8;
-
-    // The instructions that matmul_q8_x8 multiplies with where it has several tokens, and those for floats.
-    PerFormat<SequenceFn> sequence_q8;
-    SequenceFn sequence_f32;
 
     // The same with weights in GGUF's row layout, in formats whose values have to be looked up. Needs the
     // workspace.
     PerFormat<MatmulFn> matmul_q8_codes;
+
+    // The instructions that matmul_q8_x8 and matmul_q8_codes multiply with where they have several tokens,
+    // and those for floats.
+    PerFormat<SequenceFn> sequence_q8;
+    SequenceFn sequence_f32;
 
     // Attention values (weights = probabilities) and mixtures of experts. `width` as k of matmul_f32.
     PerFormat<WeightedRowsFn> weighted_rows;

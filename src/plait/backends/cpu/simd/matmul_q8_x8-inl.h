@@ -59,14 +59,6 @@ template <class O, class Source, int Tokens>
     });
 }
 
-// Chunks, out of `chunks`, between two emptyings of the running sums.
-template <class O>
-constexpr int chunks_per_sum(int most, int chunks) {
-    int run = chunks;
-    while (run > O::dots_per_sum(most)) run /= 2;
-    return run;
-}
-
 // Products of 32 weights of every row with the same of every token, added up by scale.
 template <class O, class Source, int Sub, int Tokens>
 [[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
@@ -76,7 +68,7 @@ template <class O, class Source, int Sub, int Tokens>
         return multiply_pairs<O, Source, Tokens>(sum, p, x, block);
     constexpr Coding kCoding = Source::kCoding;
     constexpr int kChunks = 8 / kCoding.halves;
-    constexpr int kRun = kCoding.most == kSigned ? 1 : chunks_per_sum<O>(kCoding.most, kChunks);
+    constexpr int kRun = chunks_per_sum<O>(kCoding.most, kChunks);
     typename O::Sum running[Tokens];
     for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
         constexpr int kHalf = Chunk / kChunks;

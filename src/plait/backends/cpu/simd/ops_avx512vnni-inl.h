@@ -7,14 +7,10 @@
 namespace plait::backends::cpu::simd {
 namespace {
 
-// 16 interleaved rows in 512 bits, for matmul_q8_x8: each lane does what it does in 256 bits.
-struct ZmmOps {
-    static constexpr int kGroups = 2;
-    static constexpr int kPanelTokens = 8;
+// What both kinds of 512-bit operations have.
+struct ZmmBase {
     using F = __m512;
     using I = __m512i;
-    using B = __m512i;
-    using Sum = __m512i;
 
     static F zero() { return _mm512_setzero_ps(); }
     static F set(float v) { return _mm512_set1_ps(v); }
@@ -23,9 +19,18 @@ struct ZmmOps {
     static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
     static F to_f(I v) { return _mm512_cvtepi32_ps(v); }
     static I set_i(int32_t v) { return _mm512_set1_epi32(v); }
-    static I add_i(I a, I b) { return _mm512_add_epi32(a, b); }
     static I sub_i(I a, I b) { return _mm512_sub_epi32(a, b); }
     static I and_i(I a, I b) { return _mm512_and_si512(a, b); }
+};
+
+// 16 interleaved rows in 512 bits, for matmul_q8_x8: each lane does what it does in 256 bits.
+struct ZmmOps : ZmmBase {
+    static constexpr int kGroups = 2;
+    static constexpr int kPanelTokens = 8;
+    using B = __m512i;
+    using Sum = __m512i;
+
+    static I add_i(I a, I b) { return _mm512_add_epi32(a, b); }
     static I or_i(I a, I b) { return _mm512_or_si512(a, b); }
     static I max_i(I a, I b) { return _mm512_max_epi32(a, b); }
     template <int N>
@@ -95,14 +100,10 @@ struct ZmmOps {
 
 // Floats for attention, and what formats of caches are read to them with: a Row struct's part is then 16
 // elements.
-struct ZmmLanes {
+struct ZmmLanes : ZmmBase {
     static constexpr int kLanes = 16;
     static constexpr int kLaneRows = 12;
-    using F = __m512;
-    using I = __m512i;
 
-    static F zero() { return _mm512_setzero_ps(); }
-    static F set(float v) { return _mm512_set1_ps(v); }
     static F load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
     static F held(F v) {
@@ -116,17 +117,11 @@ struct ZmmLanes {
     static float half(const uint8_t* p) { return X86Ops::half(p); }
     static I load_u8(const uint8_t* p) { return _mm512_cvtepu8_epi32(load_128(p)); }
     static I load_i8(const uint8_t* p) { return _mm512_cvtepi8_epi32(load_128(p)); }
-    static I set_i(int32_t v) { return _mm512_set1_epi32(v); }
-    static I sub_i(I a, I b) { return _mm512_sub_epi32(a, b); }
-    static I and_i(I a, I b) { return _mm512_and_si512(a, b); }
     template <int N>
     static I shift_right(I a) {
         return _mm512_srai_epi32(a, N);
     }
-    static F to_f(I v) { return _mm512_cvtepi32_ps(v); }
-    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
     static F add(F a, F b) { return _mm512_add_ps(a, b); }
-    static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
     static F min(F a, F b) { return _mm512_min_ps(a, b); }
     static F max(F a, F b) { return _mm512_max_ps(a, b); }
     static F times_power(F v, F n) { return _mm512_scalef_ps(v, n); }
@@ -140,7 +135,6 @@ struct ZmmLanes {
         store(lanes, v);
         return X86Ops::hmax(_mm256_max_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + 8)));
     }
-    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 
   private:
     static __m128i load_128(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }

@@ -32,6 +32,15 @@ struct Scales {
     typename O::F shift[kCoding.halves];
 };
 
+// Chunks, out of `chunks` with one scale, between two emptyings of the running sums.
+template <class O>
+constexpr int chunks_per_sum(int most, int chunks) {
+    if (most == kSigned) return 1;  // no running sums
+    int run = chunks;
+    while (run > O::dots_per_sum(most)) run /= 2;
+    return run;
+}
+
 // Calls f.operator()<0>() ... <7>(), inlined.
 template <class F>
 [[gnu::always_inline]] inline void for_chunks(const F& f) {

@@ -47,9 +47,7 @@ template <class O, int kMost, int kHalves>
 int64_t sequence_q8(int64_t rounds) {
     constexpr int kSums = kSequenceSums<O>;
     constexpr int kChunks = 8 / kHalves;
-    constexpr int kRun = O::dots_per_sum(kMost == kSigned ? 127 : kMost) < kChunks
-                             ? O::dots_per_sum(kMost == kSigned ? 127 : kMost)
-                             : kChunks;
+    constexpr int kRun = chunks_per_sum<O>(kMost, kChunks);
     const int8_t bytes[4] = {1, -1, 2, -2};
     typename O::B w = O::set_b(kMost == kSigned ? -3 : kMost), four = O::broadcast4(bytes);
     typename O::Sum running[kSums];
