@@ -15,7 +15,7 @@ using simd::MatmulArgs;
 // Small enough that a decode step of a small model has several items per worker. Many tokens share what is
 // unpacked of 32 weight rows; their activations pass by once for all of them, also from the last cache.
 constexpr int64_t kRowBlock = 32;
-constexpr int64_t kTokenBlock = 128;
+constexpr int64_t kTokenBlock = 256;
 static_assert(kRowBlock % simd::kPackedRows == 0 && kRowBlock % kQuantisedBlock == 0);
 // Of an expert's rows, when its tokens have to be looked for first.
 constexpr int64_t kExpertRowBlock = 128;

@@ -17,6 +17,9 @@
 // stated. They are pure functions, safe from any thread.
 namespace plait::backends::cpu::simd {
 
+// What turns signed bytes into unsigned ones.
+inline constexpr int kCodeBias = 128;
+
 // 32 activations as signed bytes: value[j] = q[j] * d. A row of k values is k / 32 consecutive blocks.
 struct ActBlock {
     float d;
@@ -24,9 +27,12 @@ struct ActBlock {
     // second 16.
     float sum;
     float half_sums[2];
+    // -kCodeBias times these sums: what products with codes + kCodeBias begin with.
+    int32_t start;
+    int32_t half_starts[2];
     int8_t q[32];
 };
-static_assert(sizeof(ActBlock) == 48);
+static_assert(sizeof(ActBlock) == 60);  // no power of two: tokens' rows begin in different sets of a cache
 
 // Quantised activations. A block in which one value towers over the others leaves those few bits; it is
 // refined: what rounding left of it is quantised once more, and a product adds both. value[j] =

@@ -11,8 +11,10 @@ namespace {
 
 // A format as such a panel: F gives kBytes of a block of 256, kCoding, and codes(block, out).
 template <class O, class F>
-void fill_panel_from_rows(const MatmulArgs& a, int64_t first_row, uint8_t* panel) {
-    using To = Panel<O, F::kCoding>;
+void fill_panel_from_rows(const MatmulArgs& a, int64_t first_row, uint8_t* panel, int64_t step) {
+    using To = Panel<O, panel_coding<O>(F::kCoding)>;
+    constexpr uint32_t kMore = 0x01010101u * (To::kCoding.offset - F::kCoding.offset);  // no byte overflows
+    static_assert(F::kCoding.most + To::kCoding.offset - F::kCoding.offset <= 255);
     dtype::WholeCodes whole;
     for (int64_t r = 0; r < To::kRows; ++r) {
         // Nobody sees the rows behind the last one.
@@ -21,36 +23,30 @@ void fill_panel_from_rows(const MatmulArgs& a, int64_t first_row, uint8_t* panel
         uint8_t* to = panel;
         for (int64_t i = 0; i < a.k; i += 256, block += F::kBytes) {
             F::codes(block, whole);
-            for (int part = 0; part < 8 && i + 32 * part < a.k; ++part, to += To::kBytes) {
+            for (int part = 0; part < 8 && i + 32 * part < a.k; ++part, to += step) {
 #pragma GCC unroll 8
-                for (int chunk = 0; chunk < 8; ++chunk)
-                    __builtin_memcpy(to + 4 * To::kRows * chunk + 4 * r, whole.codes + 32 * part + 4 * chunk,
-                                     4);
+                for (int chunk = 0; chunk < 8; ++chunk) {
+                    uint32_t four;
+                    __builtin_memcpy(&four, whole.codes + 32 * part + 4 * chunk, sizeof four);
+                    four += kMore;
+                    __builtin_memcpy(to + 4 * To::kRows * chunk + 4 * r, &four, sizeof four);
+                }
                 for (int half = 0; half < F::kCoding.halves; ++half)
                     To::scale_at(to, half)[r] = whole.scales[2 * part + half];
             }
         }
     }
     if constexpr (To::kJoined)
-        for (int64_t i = 0; i < a.k; i += 32) join_chunks<O>(panel + i / 32 * To::kBytes);
-}
-
-// A vector of rows from `group` on.
-template <class O, class F>
-void matmul_codes(const MatmulArgs& a, int64_t group) {
-    using Source = Panel<O, F::kCoding>;
-    auto* panel = static_cast<uint8_t*>(a.workspace);
-    fill_panel_from_rows<O, F>(a, 8 * group, panel);
-    for_tiles<O::kPanelTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
-        matmul_tile<O, Source, 1, Tokens>(a, panel, 0, Source::kBytes, group, token);
-    });
+        for (int64_t i = 0; i < a.k; i += 32) join_chunks<O>(panel + i / 32 * step);
 }
 
 template <class O, class F>
 void matmul_q8_codes(const MatmulArgs& a) {
     using Wide = typename O::Wide;
-    const int64_t groups = a.tokens > 0 ? (a.rows + 7) / 8 : 0;
-    for (int64_t group = 0; group < groups; group += Wide::kGroups) matmul_codes<Wide, F>(a, group);
+    matmul_by_panels<Wide, Panel<Wide, panel_coding<Wide>(F::kCoding)>>(
+        a, [&](int64_t group, uint8_t* panel, int64_t step) {
+            fill_panel_from_rows<Wide, F>(a, 8 * group, panel, step);
+        });
 }
 
 template <int Bytes, int Offset, int Halves, dtype::WholeCodesFn Codes>

@@ -59,35 +59,71 @@ template <class O, class Source, int Tokens>
     });
 }
 
-// Products of 32 weights of every row with the same of every token, added up by scale.
-template <class O, class Source, int Sub, int Tokens>
-[[gnu::always_inline]] inline void multiply(typename O::I (&sum)[Source::kCoding.halves][Tokens],
-                                            const uint8_t* p, int first, const ActBlock* const (&x)[Tokens],
-                                            int64_t block) {
-    if constexpr (requires { requires Source::kJoined; })
-        return multiply_pairs<O, Source, Tokens>(sum, p, x, block);
+// Integer sums of a part of a block, of every vector, by scale and token.
+template <class O, class Source, int Vectors, int Tokens>
+using PartSums = typename O::I[Vectors][Source::kCoding.halves][Tokens];
+
+// What the sum of a half (the whole, where there is one scale) begins with.
+template <class O, Coding kCoding>
+[[gnu::always_inline]] inline typename O::I begin_sum(const ActBlock& x, int half) {
+    if constexpr (!begins_biased<O>(kCoding)) return O::set_i(0);
+    return O::set_i(kCoding.halves == 1 ? x.start : x.half_starts[half]);
+}
+
+// Products of 32 weights of every row with the same of every token, added up by scale. What is read of a
+// token serves all vectors, of which each begins `vector_bytes` behind the one before.
+template <class O, class Source, int Sub, int Vectors, int Tokens>
+[[gnu::always_inline]] inline void multiply(PartSums<O, Source, Vectors, Tokens>& sum, const uint8_t* p,
+                                            int64_t vector_bytes, int first,
+                                            const ActBlock* const (&x)[Tokens], int64_t block) {
     constexpr Coding kCoding = Source::kCoding;
     constexpr int kChunks = 8 / kCoding.halves;
     constexpr int kRun = chunks_per_sum<O>(kCoding.most, kChunks);
-    typename O::Sum running[Tokens];
+    typename O::Sum running[Vectors][Tokens];
     for_chunks([&]<int Chunk>() __attribute__((always_inline)) {
         constexpr int kHalf = Chunk / kChunks;
-        const typename O::B w = Source::template codes<Chunk, Sub>(p, Source::kBytes, first);
+        constexpr bool kBegins = Chunk % kChunks == 0;
+        typename O::B w[Vectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v)
+            w[v] = Source::template codes<Chunk, Sub>(p + v * vector_bytes, Source::kBytes, first);
 #pragma GCC unroll 16
         for (int t = 0; t < Tokens; ++t) {
-            typename O::I& total = sum[kHalf][t];
-            const typename O::B four = O::broadcast4(x[t][block].q + 4 * Chunk);
-            if constexpr (kCoding.most == kSigned) {
-                total = O::dot_s8(Chunk % kChunks == 0 ? O::set_i(0) : total, w, four);
-            } else {
-                running[t] = O::dot_u7(Chunk % kRun == 0 ? O::zero_sum() : running[t], w, four);
-                if constexpr (Chunk % kRun == kRun - 1) {
-                    const typename O::I done = O::finish(running[t]);
-                    total = Chunk % kChunks < kRun ? done : O::add_i(total, done);
+            typename O::B four = O::broadcast4(x[t][block].q + 4 * Chunk);
+            if constexpr (O::kPanelVectors > 1 && Vectors > 1) four = O::held(four);
+#pragma GCC unroll 8
+            for (int v = 0; v < Vectors; ++v) {
+                typename O::I& total = sum[v][kHalf][t];
+                if constexpr (kCoding.most == kSigned) {
+                    total =
+                        O::dot_s8(kBegins ? begin_sum<O, kCoding>(x[t][block], kHalf) : total, w[v], four);
+                } else if constexpr (kCoding.most == kBiased) {
+                    total =
+                        O::dot_u7(kBegins ? begin_sum<O, kCoding>(x[t][block], kHalf) : total, w[v], four);
+                } else {
+                    running[v][t] = O::dot_u7(Chunk % kRun == 0 ? O::zero_sum() : running[v][t], w[v], four);
+                    if constexpr (Chunk % kRun == kRun - 1) {
+                        const typename O::I done = O::finish(running[v][t]);
+                        total = Chunk % kChunks < kRun ? done : O::add_i(total, done);
+                    }
                 }
             }
         }
     });
+}
+
+// As `multiply`, one vector after the other where chunks are joined.
+template <class O, class Source, int Sub, int Vectors, int Tokens>
+[[gnu::always_inline]] inline void multiply_part(PartSums<O, Source, Vectors, Tokens>& sum, const uint8_t* p,
+                                                 int64_t vector_bytes, int first,
+                                                 const ActBlock* const (&x)[Tokens], int64_t block) {
+    if constexpr (requires { requires Source::kJoined; }) {
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v)
+            multiply_pairs<O, Source, Tokens>(sum[v], p + v * vector_bytes, x, block);
+    } else {
+        multiply<O, Source, Sub, Vectors, Tokens>(sum, p, vector_bytes, first, x, block);
+    }
 }
 
 // What 32 elements add to a row's total, from their exact integer sums.
@@ -96,7 +132,7 @@ template <class O, class Source, int Tokens>
     typename O::F total, const Scales<O, Source::kCoding>& s,
     const typename O::I (&sum)[Source::kCoding.halves][Tokens], int t, const ActBlock& x) {
     constexpr Coding kCoding = Source::kCoding;
-    constexpr int kOffset = kCoding.most == kSigned ? O::kSignedBias : kCoding.offset;
+    constexpr int kOffset = begins_biased<O>(kCoding) ? 0 : kCoding.offset;
     typename O::F units = O::zero();
 #pragma GCC unroll 2
     for (int half = 0; half < kCoding.halves; ++half) {
@@ -132,16 +168,15 @@ struct PackedTile {
                 i, k, [&]<int Sub>(int first) __attribute__((always_inline)) {
                     const int part = first + Sub;
                     if constexpr (Tokens == 1) prefetch<kPart>(p + part * kPart + kPrefetchAhead);
+                    PartSums<O, Source, Vectors, Tokens> sum;
+                    multiply_part<O, Source, Sub, Vectors, Tokens>(sum, p, vector_bytes, first, x, block);
 #pragma GCC unroll 8
                     for (int v = 0; v < Vectors; ++v) {
-                        const uint8_t* at = p + v * vector_bytes;
-                        typename O::I sum[Source::kCoding.halves][Tokens];
-                        multiply<O, Source, Sub, Tokens>(sum, at, first, x, block);
-                        const auto scales = Source::scales(at, Source::kBytes, part);
+                        const auto scales = Source::scales(p + v * vector_bytes, Source::kBytes, part);
 #pragma GCC unroll 16
                         for (int t = 0; t < Tokens; ++t)
                             total[v][t] =
-                                add_part<O, Source, Tokens>(total[v][t], scales, sum, t, x[t][block]);
+                                add_part<O, Source, Tokens>(total[v][t], scales, sum[v], t, x[t][block]);
                     }
                     ++block;
                 });
@@ -149,22 +184,29 @@ struct PackedTile {
     }
 };
 
-// What a refined block's residual adds. Seldom, so that it stands once for all tiles.
-template <class O, class Source>
-[[gnu::noinline]] typename O::F add_residual(typename O::F total, const uint8_t* at, int part,
-                                             const ActBlock& residual) {
+// What a refined block's residual adds to the totals of vectors, `stride` apart. Seldom, so that it stands
+// once for all tiles.
+template <class O, class Source, int Vectors>
+[[gnu::noinline]] void add_residual(typename O::F* totals, int64_t stride, const uint8_t* at,
+                                    int64_t vector_bytes, int part, const ActBlock& residual) {
     const ActBlock* const x[1] = {&residual};
-    typename O::I sum[Source::kCoding.halves][1];
-    for (auto& half : sum) half[0] = O::set_i(0);
+    PartSums<O, Source, Vectors, 1> sum;
+    for (auto& vector : sum)
+        for (auto& half : vector) half[0] = O::set_i(0);
     const auto run = [&]<int Sub>() {
         if constexpr (Sub < Source::kTogether)
-            if (part % Source::kTogether == Sub) multiply<O, Source, Sub, 1>(sum, at, part - Sub, x, 0);
+            if (part % Source::kTogether == Sub)
+                multiply_part<O, Source, Sub, Vectors, 1>(sum, at, vector_bytes, part - Sub, x, 0);
     };
     run.template operator()<0>();
     run.template operator()<1>();
     run.template operator()<2>();
     run.template operator()<3>();
-    return add_part<O, Source, 1>(total, Source::scales(at, Source::kBytes, part), sum, 0, residual);
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+        const auto scales = Source::scales(at + v * vector_bytes, Source::kBytes, part);
+        totals[v * stride] = add_part<O, Source, 1>(totals[v * stride], scales, sum[v], 0, residual);
+    }
 }
 
 // From row 8 * `group` on.
@@ -185,11 +227,9 @@ void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_byt
     for (int64_t t = 0; t < Tokens; ++t) {
         const ActBlock* residuals = residual_row(a, first_token + t);
         for_refined(a, first_token + t, [&](int64_t block) {
-            const uint8_t* p = weights + block / Source::kParts * step;
-            for (int64_t v = 0; v < Vectors; ++v)
-                total[v][t] =
-                    add_residual<O, Source>(total[v][t], p + v * vector_bytes,
-                                            static_cast<int>(block % Source::kParts), residuals[block]);
+            add_residual<O, Source, Vectors>(&total[0][t], Tokens, weights + block / Source::kParts * step,
+                                             vector_bytes, static_cast<int>(block % Source::kParts),
+                                             residuals[block]);
         });
         for (int64_t v = 0; v < Vectors; ++v)
             store_group<O>(a, first_token + t, 8 * (group + v * O::kGroups), total[v][t]);
@@ -211,15 +251,26 @@ void matmul_packed(const MatmulArgs& a, int64_t group) {
                                                   2 * Source::kBytes, group, token);
 }
 
-// A vector of rows for several tokens, which share the work of unpacking in a panel.
-template <class O, template <class> class Format>
-void matmul_panel(const MatmulArgs& a, int64_t group) {
-    using Source = Panel<O, panel_coding<O>(Format<O>::kCoding)>;
-    auto* panel = static_cast<uint8_t*>(a.workspace);
-    fill_panel<O, Format>(group_at<Format<O>>(a, group), a.k, panel);
+// Several tokens share the work of unpacking rows from `group` on in a panel, or in one for each vector of a
+// tile, whose blocks alternate. fill(group, panel, step) fills one.
+template <class O, class Source, int Vectors, class Fill>
+void matmul_panels(const MatmulArgs& a, int64_t group, const Fill& fill) {
+    auto* panels = static_cast<uint8_t*>(a.workspace);
+    constexpr int64_t kStep = Vectors * Source::kBytes;
+    for (int v = 0; v < Vectors; ++v) fill(group + v * O::kGroups, panels + v * Source::kBytes, kStep);
     for_tiles<O::kPanelTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
-        matmul_tile<O, Source, 1, Tokens>(a, panel, 0, Source::kBytes, group, token);
+        matmul_tile<O, Source, Vectors, Tokens>(a, panels, Source::kBytes, kStep, group, token);
     });
+}
+
+template <class O, class Source, class Fill>
+void matmul_by_panels(const MatmulArgs& a, const Fill& fill) {
+    const int64_t groups = a.tokens > 0 ? (a.rows + 7) / 8 : 0;
+    int64_t group = 0;
+    if constexpr (O::kPanelVectors == 2)
+        for (; group + O::kGroups < groups; group += 2 * O::kGroups)
+            matmul_panels<O, Source, 2>(a, group, fill);
+    for (; group < groups; group += O::kGroups) matmul_panels<O, Source, 1>(a, group, fill);
 }
 
 // Several tokens where there are registers that are tiles: matmul_q8_x8_tiles-inl.h.
@@ -229,13 +280,15 @@ void matmul_tiles(const MatmulArgs& a);
 template <class O, template <class> class Format>
 void matmul_q8_x8(const MatmulArgs& a) {
     using Wide = typename O::Wide;
-    const int64_t groups = (a.rows + 7) / 8;
     if (a.tokens == 1 || a.workspace == nullptr) {
-        for (int64_t group = 0; group < groups; group += 2) matmul_packed<Wide, Format>(a, group);
+        for (int64_t group = 0; 8 * group < a.rows; group += 2) matmul_packed<Wide, Format>(a, group);
     } else if constexpr (requires { typename O::Tiles; }) {
         matmul_tiles<O, Format>(a);
     } else {
-        for (int64_t group = 0; group < groups; group += Wide::kGroups) matmul_panel<Wide, Format>(a, group);
+        using Source = Panel<Wide, panel_coding<Wide>(Format<Wide>::kCoding)>;
+        matmul_by_panels<Wide, Source>(a, [&](int64_t group, uint8_t* panel, int64_t step) {
+            fill_panel<Wide, Format>(group_at<Format<Wide>>(a, group), a.k, panel, step);
+        });
     }
 }
 

@@ -174,7 +174,8 @@ struct TileChunk {
         auto* panels = static_cast<uint8_t*>(a.workspace);
         const int panel = blocks * Source::kBytes;
         for (int v = 0; v < vectors; ++v)
-            fill_panel<V, Format, Source::kCoding>(weights(v, block), 32 * blocks, panels + v * panel);
+            fill_panel<V, Format, Source::kCoding>(weights(v, block), 32 * blocks, panels + v * panel,
+                                                   Source::kBytes);
         const auto gather = [&](int64_t token) {
             const int64_t left = tokens - token;
             if (left > 0)
@@ -193,8 +194,8 @@ struct TileChunk {
     void finish(int64_t token, int vector, typename V::F total) const {
         const ActBlock* residuals = residual_row(a, token);
         for_refined(a, token, [&](int64_t block) {
-            total = add_residual<V, Packed>(total, weights(vector, block),
-                                            static_cast<int>(block % Packed::kParts), residuals[block]);
+            add_residual<V, Packed, 1>(&total, 1, weights(vector, block), 0,
+                                       static_cast<int>(block % Packed::kParts), residuals[block]);
         });
         store_group<V>(a, token, row + vector * Source::kRows, total);
     }

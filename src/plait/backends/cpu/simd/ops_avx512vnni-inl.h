@@ -26,7 +26,8 @@ struct ZmmBase {
 // 16 interleaved rows in 512 bits, for matmul_q8_x8: each lane does what it does in 256 bits.
 struct ZmmOps : ZmmBase {
     static constexpr int kGroups = 2;
-    static constexpr int kPanelTokens = 8;
+    static constexpr int kPanelTokens = 6;
+    static constexpr int kPanelVectors = 2;
     using B = __m512i;
     using Sum = __m512i;
 
@@ -62,6 +63,11 @@ struct ZmmOps : ZmmBase {
         int32_t four;
         __builtin_memcpy(&four, p, sizeof four);
         return _mm512_set1_epi32(four);
+    }
+    // In a register also where every use could load it.
+    static B held(B v) {
+        asm("" : "+v"(v));
+        return v;
     }
     static B low_nibbles(B v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
     static B high_nibbles(B v) { return low_nibbles(_mm512_srli_epi16(v, 4)); }

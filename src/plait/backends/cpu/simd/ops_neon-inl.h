@@ -16,6 +16,7 @@ struct NeonOps {
     static constexpr int kTileRows = 2;
     static constexpr int kTileTokens = 4;
     static constexpr int kPanelTokens = 4;
+    static constexpr int kPanelVectors = 1;
     static constexpr int kLanes = 8;
     static constexpr int kLaneRows = 6;
     using Lanes = NeonOps;

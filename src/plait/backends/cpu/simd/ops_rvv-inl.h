@@ -20,6 +20,7 @@ struct RvvOps {
     static constexpr int kTileRows = kOne ? 4 : 2;
     static constexpr int kTileTokens = 4;
     static constexpr int kPanelTokens = kOne ? 4 : 2;
+    static constexpr int kPanelVectors = 1;
     static constexpr int kLanes = 8;
     static constexpr int kLaneRows = kOne ? 12 : 6;
     using Wide = RvvOps;

@@ -20,6 +20,7 @@ struct ScalarOps {
     static constexpr int kTileRows = 1;
     static constexpr int kTileTokens = 1;
     static constexpr int kPanelTokens = 1;
+    static constexpr int kPanelVectors = 1;
     static constexpr int kLanes = 8;
     static constexpr int kLaneRows = 1;
     using Wide = ScalarOps;

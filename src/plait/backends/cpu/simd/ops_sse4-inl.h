@@ -15,6 +15,7 @@ struct Sse4Ops {
     static constexpr int kTileRows = 1;
     static constexpr int kTileTokens = 1;
     static constexpr int kPanelTokens = 2;
+    static constexpr int kPanelVectors = 1;
     static constexpr int kLanes = 8;
     static constexpr int kLaneRows = 2;
     using Wide = Sse4Ops;

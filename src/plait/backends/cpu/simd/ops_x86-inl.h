@@ -49,6 +49,7 @@ struct X86Ops {
         2;  // rows x tokens of a tile in the row layout; also queries of weighted_rows
     static constexpr int kTileTokens = 4;  //
     static constexpr int kPanelTokens = 4;
+    static constexpr int kPanelVectors = 1;
     static constexpr int kLanes = 8;
     static constexpr int kLaneRows = 6;
     using Lanes = X86Ops;

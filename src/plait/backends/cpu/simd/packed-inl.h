@@ -24,7 +24,14 @@ struct Coding {
     int halves = 1;  // scales (and shifts) of 32 elements: 1, or 2 of 16 elements each
 };
 constexpr int kSigned = 0;
-constexpr int kBiased = 255;  // any byte: only where sums cannot saturate
+constexpr int kBiased = 255;  // codes + kCodeBias, any byte: only where sums cannot saturate
+
+// Whether integer sums begin with what an offset takes off (ActBlock::start).
+template <class O>
+constexpr bool begins_biased(Coding coding) {
+    static_assert(O::kSignedBias == 0 || O::kSignedBias == kCodeBias);
+    return coding.most == kBiased || (coding.most == kSigned && O::kSignedBias != 0);
+}
 
 template <class O, Coding kCoding>
 struct Scales {
@@ -388,11 +395,13 @@ struct PackedNVFP4 {
 
 // --- panels
 
-// Where sums of bytes cannot saturate, signed codes become unsigned ones with an offset.
+// Where sums of bytes cannot saturate, codes that are signed or have an offset get the one offset that costs
+// nothing.
 template <class O>
 constexpr Coding panel_coding(Coding coding) {
-    if (coding.most != kSigned || O::kSignedBias == 0) return coding;
-    return {.most = kBiased, .offset = O::kSignedBias, .shifts = coding.shifts, .halves = coding.halves};
+    const bool has_offset = coding.most == kSigned || coding.offset != 0;
+    if (!has_offset || O::kSignedBias == 0) return coding;
+    return {.most = kBiased, .offset = kCodeBias, .shifts = coding.shifts, .halves = coding.halves};
 }
 
 // Whether the instruction set multiplies matrices (ops_x86-inl.h, join).
@@ -454,9 +463,9 @@ void join_chunks(uint8_t* p) {
     }
 }
 
-// Fills the panel of a vector of rows from packed weights at `p`.
+// Fills the panel of a vector of rows from packed weights at `p`. From a block to the next are `step` bytes.
 template <class O, template <class> class Format, Coding kPanel = panel_coding<O>(Format<O>::kCoding)>
-void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
+void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel, int64_t step) {
     using From = Format<O>;
     using To = Panel<O, kPanel>;
     for (int64_t i = 0; i < k; i += 32 * From::kParts, p += 2 * From::kBytes) {
@@ -471,14 +480,14 @@ void fill_panel(const uint8_t* p, int64_t k, uint8_t* panel) {
             To::store(panel, stored);
             for_chunks([&]<int Chunk>() {
                 typename O::B codes = From::template codes<Chunk, Sub>(p, From::kBytes, first);
-                if constexpr (To::kCoding.most == kBiased)
+                if constexpr (To::kCoding.most == kBiased && From::kCoding.most == kSigned)
                     codes = O::biased(codes);
                 else if constexpr (To::kCoding.offset != From::kCoding.offset)
                     codes = O::sub_b(codes, O::set_b(From::kCoding.offset - To::kCoding.offset));
                 O::store_vector(panel + Chunk * 4 * To::kRows, codes);
             });
             if constexpr (To::kJoined) join_chunks<O>(panel);
-            panel += To::kBytes;
+            panel += step;
         });
     }
 }

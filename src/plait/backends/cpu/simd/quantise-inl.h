@@ -23,9 +23,19 @@ inline float float_of_bits(int32_t bits) {
     return value;
 }
 
+// The sums of the first and of the second half, whole numbers.
+inline void set_sums(ActBlock& block, int32_t first, int32_t second) {
+    block.sum = static_cast<float>(first + second);
+    block.half_sums[0] = static_cast<float>(first);
+    block.half_sums[1] = static_cast<float>(second);
+    block.start = -kCodeBias * (first + second);
+    block.half_starts[0] = -kCodeBias * first;
+    block.half_starts[1] = -kCodeBias * second;
+}
+
 inline void set_constant(ActBlock& block, float d) {
     block.d = d;
-    block.sum = block.half_sums[0] = block.half_sums[1] = 0;
+    set_sums(block, 0, 0);
     for (int8_t& q : block.q) q = 0;
 }
 
@@ -52,10 +62,7 @@ float quantise_block(BlockValues<O>& values, ActBlock& block) {
     const auto rounded = [&](int part) { return O::round_i(O::mul(x[part], inverse)); };
     const typename O::I q[4] = {rounded(0), rounded(1), rounded(2), rounded(3)};
     block.d = d;
-    const int32_t first = O::hsum_i(O::add_i(q[0], q[1])), second = O::hsum_i(O::add_i(q[2], q[3]));
-    block.sum = static_cast<float>(first + second);
-    block.half_sums[0] = static_cast<float>(first);
-    block.half_sums[1] = static_cast<float>(second);
+    set_sums(block, O::hsum_i(O::add_i(q[0], q[1])), O::hsum_i(O::add_i(q[2], q[3])));
     O::store_i8(block.q, q[0], q[1], q[2], q[3]);
     typename O::F squares = O::zero();
 #pragma GCC unroll 4

@@ -82,7 +82,7 @@ constexpr SequenceFn kSequenceOf =
 
 template <class O, class Codes>
 constexpr SequenceFn kSequenceOfCodes =
-    sequence_q8<typename O::Wide, Codes::kCoding.most, Codes::kCoding.halves>;
+    sequence_q8<typename O::Wide, panel_coding<typename O::Wide>(Codes::kCoding).most, Codes::kCoding.halves>;
 
 // Floats, in the widest vectors there are.
 template <class O>

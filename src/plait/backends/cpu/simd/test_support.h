@@ -74,6 +74,18 @@ struct Rows {
     float at(int64_t row, int64_t i) const { return values[static_cast<size_t>(row * stored + i)]; }
 };
 
+// Gives a block the sums of its numbers.
+inline void take_sums(ActBlock& block) {
+    int halves[2] = {};
+    for (int j = 0; j < 32; ++j) halves[j / 16] += block.q[j];
+    block.sum = static_cast<float>(halves[0] + halves[1]);
+    block.start = -kCodeBias * (halves[0] + halves[1]);
+    for (int half = 0; half < 2; ++half) {
+        block.half_sums[half] = static_cast<float>(halves[half]);
+        block.half_starts[half] = -kCodeBias * halves[half];
+    }
+}
+
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }

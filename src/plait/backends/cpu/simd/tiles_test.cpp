@@ -151,12 +151,8 @@ TEST_P(TilesTest, ExtremeCodesHaveTheBitsOfVectors) {
         for (size_t i = 0; i < one.blocks.size(); ++i) {
             ActBlock& block = one.blocks[i];
             block.d = 0.25f;
-            block.half_sums[0] = block.half_sums[1] = 0;
-            for (int j = 0; j < 32; ++j) {
-                block.q[j] = i % 3 == 0 || (i % 3 == 1 && j % 2 == 0) ? -127 : 127;
-                block.half_sums[j / 16] += block.q[j];
-            }
-            block.sum = block.half_sums[0] + block.half_sums[1];
+            for (int j = 0; j < 32; ++j) block.q[j] = i % 3 == 0 || (i % 3 == 1 && j % 2 == 0) ? -127 : 127;
+            test::take_sums(block);
         }
         one.expect_same(GetParam());
     }
@@ -164,7 +160,7 @@ TEST_P(TilesTest, ExtremeCodesHaveTheBitsOfVectors) {
 
 TEST_P(TilesTest, ANanReachesItsTokenOnly) {
     Case one(DType::Q6_K, 20, 18, 64);
-    one.blocks[2 * 7 + 1] = {.d = test::kNan, .sum = 0, .half_sums = {}, .q = {}};
+    one.blocks[2 * 7 + 1] = {.d = test::kNan};
     one.refined[2 * 7 + 1] = 0;
     const std::vector<float> found = one.run(GetParam().products());
     for (int64_t t = 0; t < 18; ++t)
