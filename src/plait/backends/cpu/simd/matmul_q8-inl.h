@@ -19,17 +19,24 @@ inline const ActBlock* residual_row(const MatmulArgs& a, int64_t token) {
     return a.residuals + read_place(a, token) * (a.k / 32);
 }
 
+// Which of 8 blocks of a token, from `first` on, are refined: 0 or 1 in a byte for each.
+inline uint64_t refined_marks(const MatmulArgs& a, int64_t token, int64_t first) {
+    const int64_t blocks = a.k / 32;
+    const uint8_t* refined = a.refined + read_place(a, token) * blocks + first;
+    uint64_t marks = 0;
+    if (blocks - first >= 8)
+        __builtin_memcpy(&marks, refined, sizeof marks);
+    else
+        __builtin_memcpy(&marks, refined, static_cast<size_t>(blocks - first));
+    return marks;
+}
+
 // Calls f(block) for the refined blocks of a token, in order.
 template <class F>
 void for_refined(const MatmulArgs& a, int64_t token, F f) {
-    const int64_t blocks = a.k / 32;
-    const uint8_t* refined = a.refined + read_place(a, token) * blocks;
-    for (int64_t first = 0; first < blocks; first += 8) {
-        uint64_t marks = 0;  // a byte each
-        __builtin_memcpy(&marks, refined + first,
-                         static_cast<size_t>(blocks - first < 8 ? blocks - first : 8));
-        for (; marks != 0; marks &= marks - 1) f(first + __builtin_ctzll(marks) / 8);
-    }
+    for (int64_t first = 0; 32 * first < a.k; first += 8)
+        for (uint64_t marks = refined_marks(a, token, first); marks != 0; marks &= marks - 1)
+            f(first + __builtin_ctzll(marks) / 8);
 }
 
 template <class O, class Dot, int Rows, int Tokens>

@@ -11,8 +11,10 @@
 namespace plait::backends::cpu::simd {
 namespace {
 
+// A vector of rows of a token's output, as far as there are rows.
 template <class O>
-void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F total) {
+[[gnu::always_inline]] inline void store_group(const MatmulArgs& a, int64_t token, int64_t row,
+                                               typename O::F total) {
     constexpr int kRows = 8 * O::kGroups;
     float* out = output_at(a, token) + row;
     if (row + kRows <= a.rows) {
@@ -22,6 +24,16 @@ void store_group(const MatmulArgs& a, int64_t token, int64_t row, typename O::F 
     float lanes[kRows];
     O::store_rows(lanes, total);
     for (int64_t r = 0; row + r < a.rows; ++r) out[r] = lanes[r];
+}
+
+template <class O>
+[[gnu::always_inline]] inline typename O::F load_group(const MatmulArgs& a, int64_t token, int64_t row) {
+    constexpr int kRows = 8 * O::kGroups;
+    const float* out = output_at(a, token) + row;
+    if (row + kRows <= a.rows) return O::load_rows_f(out);
+    float lanes[kRows] = {};
+    for (int64_t r = 0; row + r < a.rows; ++r) lanes[r] = out[r];
+    return O::load_rows_f(lanes);
 }
 
 // A single token reads each weight once: the memory is the limit. It is fastest when asked for one line after
@@ -184,55 +196,90 @@ struct PackedTile {
     }
 };
 
-// What a refined block's residual adds to the totals of vectors, `stride` apart. Seldom, so that it stands
-// once for all tiles.
-template <class O, class Source, int Vectors>
-[[gnu::noinline]] void add_residual(typename O::F* totals, int64_t stride, const uint8_t* at,
-                                    int64_t vector_bytes, int part, const ActBlock& residual) {
-    const ActBlock* const x[1] = {&residual};
-    PartSums<O, Source, Vectors, 1> sum;
-    for (auto& vector : sum)
-        for (auto& half : vector) half[0] = O::set_i(0);
-    const auto run = [&]<int Sub>() {
-        if constexpr (Sub < Source::kTogether)
-            if (part % Source::kTogether == Sub)
-                multiply_part<O, Source, Sub, Vectors, 1>(sum, at, vector_bytes, part - Sub, x, 0);
+// Where the vectors of a tile lie: the first at `weights`, each next one `vector_bytes` behind. From a
+// vector's block to its next one are `step` bytes. Row 8 * `group` is the first.
+struct TileRows {
+    const uint8_t* weights;
+    int64_t vector_bytes;
+    int64_t step;
+    int64_t group;
+};
+
+template <class O, class Source, int Vectors, int Tokens>
+void matmul_tile(const MatmulArgs& a, const TileRows& rows, int64_t first_token) {
+    const ActBlock* x[Tokens];
+#pragma GCC unroll 16
+    for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
+    PackedTile<O, Source, Vectors, Tokens> tile{rows.weights, rows.vector_bytes, rows.step, {}};
+    tile.run(x, a.k);
+#pragma GCC unroll 16
+    for (int t = 0; t < Tokens; ++t)
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v)
+            store_group<O>(a, first_token + t, 8 * (rows.group + v * O::kGroups), tile.total[v][t]);
+}
+
+// Adds to the output what the residuals of a block are worth, of tokens that are refined there.
+template <class O, class Source, int Vectors, int Tokens>
+[[gnu::noinline]] void add_residual(const MatmulArgs& a, const TileRows& rows, int64_t block,
+                                    const int64_t (&token)[Tokens]) {
+    const int part = static_cast<int>(block % Source::kParts);
+    const uint8_t* at = rows.weights + block / Source::kParts * rows.step;
+    const ActBlock* x[Tokens];
+#pragma GCC unroll 16
+    for (int t = 0; t < Tokens; ++t) x[t] = residual_row(a, token[t]);
+    const auto run = [&]<int Sub>() __attribute__((always_inline)) {
+        if constexpr (Sub < Source::kTogether) {
+            if (part % Source::kTogether != Sub) return;
+            PartSums<O, Source, Vectors, Tokens> sum;
+            multiply_part<O, Source, Sub, Vectors, Tokens>(sum, at, rows.vector_bytes, part - Sub, x, block);
+#pragma GCC unroll 8
+            for (int v = 0; v < Vectors; ++v) {
+                const auto scales = Source::scales(at + v * rows.vector_bytes, Source::kBytes, part);
+                const int64_t row = 8 * (rows.group + v * O::kGroups);
+#pragma GCC unroll 16
+                for (int t = 0; t < Tokens; ++t)
+                    store_group<O>(a, token[t], row,
+                                   add_part<O, Source, Tokens>(load_group<O>(a, token[t], row), scales,
+                                                               sum[v], t, x[t][block]));
+            }
+        }
     };
     run.template operator()<0>();
     run.template operator()<1>();
     run.template operator()<2>();
     run.template operator()<3>();
-#pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) {
-        const auto scales = Source::scales(at + v * vector_bytes, Source::kBytes, part);
-        totals[v * stride] = add_part<O, Source, 1>(totals[v * stride], scales, sum[v], 0, residual);
-    }
 }
 
-// From row 8 * `group` on.
-template <class O, class Source, int Vectors, int Tokens>
-void matmul_tile(const MatmulArgs& a, const uint8_t* weights, int64_t vector_bytes, int64_t step,
-                 int64_t group, int64_t first_token) {
-    const ActBlock* x[Tokens];
-#pragma GCC unroll 16
-    for (int t = 0; t < Tokens; ++t) x[t] = activation_row(a, first_token + t);
-    PackedTile<O, Source, Vectors, Tokens> tile{weights, vector_bytes, step, {}};
-    tile.run(x, a.k);
-    // A copy, in memory: what is looked up by a variable could not stay in registers.
-    typename O::F total[Vectors][Tokens];
+// What the refined blocks of some tokens' activations add to finished products: block after block, so that a
+// token's are added in their order and the tokens refined in a block share its weights.
+template <class O, class Source, int Vectors>
+void add_residuals(const MatmulArgs& a, const TileRows& rows, int64_t first_token, int64_t tokens) {
+    constexpr int kBlocks = 8, kMostTokens = 128, kTogether = 4;
+    for (; tokens > 0; first_token += kMostTokens, tokens -= kMostTokens) {
+        const int64_t here = tokens < kMostTokens ? tokens : kMostTokens;
+        for (int64_t first = 0; 32 * first < a.k; first += kBlocks) {
+            uint8_t refined[kBlocks][kMostTokens];
+            uint64_t counts = 0;  // a byte each
+            const auto count = [&](int block) { return counts >> 8 * block & 255; };
+            for (int64_t t = 0; t < here; ++t) {
+                // Whether marked or not: nothing to guess wrong.
 #pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v)
-#pragma GCC unroll 16
-        for (int t = 0; t < Tokens; ++t) total[v][t] = tile.total[v][t];
-    for (int64_t t = 0; t < Tokens; ++t) {
-        const ActBlock* residuals = residual_row(a, first_token + t);
-        for_refined(a, first_token + t, [&](int64_t block) {
-            add_residual<O, Source, Vectors>(&total[0][t], Tokens, weights + block / Source::kParts * step,
-                                             vector_bytes, static_cast<int>(block % Source::kParts),
-                                             residuals[block]);
-        });
-        for (int64_t v = 0; v < Vectors; ++v)
-            store_group<O>(a, first_token + t, 8 * (group + v * O::kGroups), total[v][t]);
+                for (int b = 0; b < kBlocks; ++b) refined[b][count(b)] = static_cast<uint8_t>(t);
+                counts += refined_marks(a, first_token + t, first);
+            }
+            for (int b = 0; b < kBlocks; ++b) {
+                const uint8_t* next = refined[b];
+                const uint8_t* const end = next + count(b);
+                for (; end - next >= kTogether; next += kTogether)
+                    add_residual<O, Source, Vectors, kTogether>(
+                        a, rows, first + b,
+                        {first_token + next[0], first_token + next[1], first_token + next[2],
+                         first_token + next[3]});
+                for (; next < end; ++next)
+                    add_residual<O, Source, Vectors, 1>(a, rows, first + b, {first_token + *next});
+            }
+        }
     }
 }
 
@@ -246,9 +293,11 @@ const uint8_t* group_at(const MatmulArgs& a, int64_t group) {
 template <class O, template <class> class Format>
 void matmul_packed(const MatmulArgs& a, int64_t group) {
     using Source = Format<O>;
-    for (int64_t token = 0; token < a.tokens; ++token)
-        matmul_tile<O, Source, 2 / O::kGroups, 1>(a, group_at<Source>(a, group), Source::kBytes,
-                                                  2 * Source::kBytes, group, token);
+    const TileRows rows{group_at<Source>(a, group), Source::kBytes, 2 * Source::kBytes, group};
+    for (int64_t token = 0; token < a.tokens; ++token) {
+        matmul_tile<O, Source, 2 / O::kGroups, 1>(a, rows, token);
+        add_residuals<O, Source, 2 / O::kGroups>(a, rows, token, 1);
+    }
 }
 
 // Several tokens share the work of unpacking rows from `group` on in a panel, or in one for each vector of a
@@ -258,9 +307,15 @@ void matmul_panels(const MatmulArgs& a, int64_t group, const Fill& fill) {
     auto* panels = static_cast<uint8_t*>(a.workspace);
     constexpr int64_t kStep = Vectors * Source::kBytes;
     for (int v = 0; v < Vectors; ++v) fill(group + v * O::kGroups, panels + v * Source::kBytes, kStep);
+    const TileRows rows{panels, Source::kBytes, kStep, group};
+    // Of the rows that are unpacked next, most likely, a little is asked for with each tile.
+    const int64_t bytes = 8 * O::kGroups * Vectors * a.row_bytes;
+    const uint8_t* next = static_cast<const uint8_t*>(a.weights) + group * 8 * a.row_bytes + bytes;
     for_tiles<O::kPanelTokens>(a.tokens, [&]<int Tokens>(int64_t token) {
-        matmul_tile<O, Source, Vectors, Tokens>(a, panels, Source::kBytes, kStep, group, token);
+        prefetch_for_later(next + bytes * token / a.tokens, next + bytes * (token + Tokens) / a.tokens);
+        matmul_tile<O, Source, Vectors, Tokens>(a, rows, token);
     });
+    add_residuals<O, Source, Vectors>(a, rows, 0, a.tokens);
 }
 
 template <class O, class Source, class Fill>

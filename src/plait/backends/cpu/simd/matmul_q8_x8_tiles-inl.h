@@ -191,15 +191,6 @@ struct TileChunk {
         });
     }
 
-    void finish(int64_t token, int vector, typename V::F total) const {
-        const ActBlock* residuals = residual_row(a, token);
-        for_refined(a, token, [&](int64_t block) {
-            add_residual<V, Packed, 1>(&total, 1, weights(vector, block), 0,
-                                       static_cast<int>(block % Packed::kParts), residuals[block]);
-        });
-        store_group<V>(a, token, row + vector * Source::kRows, total);
-    }
-
     void run() const {
         alignas(64) float totals[kChunkTokens * kPanelRows];
         for (int64_t i = 0; i < tokens * kPanelRows; i += Source::kRows) V::store_rows(totals + i, V::zero());
@@ -207,9 +198,14 @@ struct TileChunk {
             const int64_t left = a.k / 32 - block;
             add_slab(block, static_cast<int>(left < kSlabBlocks ? left : kSlabBlocks), totals);
         }
-        for (int64_t t = 0; t < tokens; ++t)
-            for (int v = 0; v < vectors; ++v)
-                finish(first_token + t, v, V::load_rows_f(totals + t * kPanelRows + v * Source::kRows));
+        for (int v = 0; v < vectors; ++v) {
+            const int64_t group = row / 8 + 2 * v;
+            for (int64_t t = 0; t < tokens; ++t)
+                store_group<V>(a, first_token + t, 8 * group,
+                               V::load_rows_f(totals + t * kPanelRows + v * Source::kRows));
+            add_residuals<V, Packed, 1>(a, {weights(v, 0), 0, 2 * Packed::kBytes, group}, first_token,
+                                        tokens);
+        }
     }
 };
 

@@ -13,5 +13,10 @@ void prefetch(const uint8_t* p) {
     for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(p + line, 0, 0);
 }
 
+// For bytes that are read once, after much other work.
+inline void prefetch_for_later(const uint8_t* begin, const uint8_t* end) {
+    for (; begin < end; begin += 64) __builtin_prefetch(begin, 0, 2);
+}
+
 }  // namespace
 }  // namespace plait::backends::cpu::simd

@@ -52,7 +52,7 @@ struct BlockValues {
 // Quantises the values, leaves in them what rounding lost, and returns the sum of the numbers' squares, or 0
 // for a constant block. Integers below 2^24 are exact in floats, so the sum does not depend on its order.
 template <class O>
-float quantise_block(BlockValues<O>& values, ActBlock& block) {
+[[gnu::always_inline]] inline float quantise_block(BlockValues<O>& values, ActBlock& block) {
     auto& x = values.x;
     const int32_t bits = largest_magnitude_bits<O>(x);
     if (bits >= kInfinityBits) return set_constant(block, __builtin_nanf("")), 0.0f;
