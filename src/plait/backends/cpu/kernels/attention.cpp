@@ -178,14 +178,13 @@ void store_row(ir::DType type, const float* row, int64_t width, std::byte* to) {
 
 // An item is one token: all its heads.
 void run_kv_write(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
-    const Pool pool{call.in(1)};
+    const Pool pool(call.in(1));
     const ir::StepGroup& group = call.step().groups[static_cast<size_t>(call.as<ir::KvWrite>().group)];
     const int64_t slot = group.write_slots[static_cast<size_t>(item)];
-    const int64_t row_bytes = pool.operand.desc.row_bytes();
+    const int64_t page = slot / pool.page_tokens(), offset = slot % pool.page_tokens();
     for (int64_t head = 0; head < pool.heads(); ++head) {
-        std::byte* to = pool.rows(slot / pool.page_tokens(), head) + slot % pool.page_tokens() * row_bytes;
         const float* row = call.in(0).as<float>() + (item * pool.heads() + head) * pool.width();
-        store_row(pool.operand.desc.type, row, pool.width(), to);
+        store_row(pool.type(), row, pool.width(), pool.row(page, head, offset));
     }
 }
 

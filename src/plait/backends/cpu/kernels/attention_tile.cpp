@@ -61,8 +61,8 @@ AttentionTile::AttentionTile(const KernelCall& call, const AttentionSizes& sizes
       simd_(*call.simd),
       sizes_(sizes),
       place_(place),
-      keys_{call.in(1)},
-      values_{call.in(2)},
+      keys_(call.in(1)),
+      values_(call.in(2)),
       pages_(
           call.step().groups[static_cast<size_t>(op_.group)].pages_of(static_cast<size_t>(place.sequence))),
       first_query_(sizes.groups().begin(place.kv_head)),
@@ -160,13 +160,20 @@ void AttentionTile::compute(int64_t chunk, const Partial& out) {
 template <class Fn>
 void AttentionTile::for_stretches(int64_t chunk, int64_t begin, int64_t end, int64_t most,
                                   const Fn& fn) const {
+    if (begin >= end) return;
     const int64_t page_tokens = keys_.page_tokens();
-    const int64_t start = chunk * kKeyChunk;
-    while (begin < end) {
-        const int64_t offset = (start + begin) % page_tokens;
+    int64_t page = (chunk * kKeyChunk + begin) / page_tokens;
+    int64_t offset = (chunk * kKeyChunk + begin) % page_tokens;
+    while (true) {
         const int64_t count = std::min({page_tokens - offset, end - begin, most});
-        fn(Stretch{pages_.at((start + begin) / page_tokens), offset, begin, begin + count});
+        fn(Stretch{pages_.at(page), offset, begin, begin + count});
         begin += count;
+        if (begin == end) return;
+        offset += count;
+        if (offset == page_tokens) {
+            offset = 0;
+            ++page;
+        }
     }
 }
 
@@ -178,12 +185,14 @@ void AttentionTile::for_stretches(int64_t chunk, int64_t begin, int64_t end, int
 
 // Of positions of the sequence.
 void AttentionTile::ask(const Pool& pool, int64_t begin, int64_t end) const {
-    const int64_t row_bytes = pool.operand.desc.row_bytes();
     for_stretches(
         0, begin, std::min(end, position(place_.tokens - 1) + 1), end - begin, [&](const Stretch& stretch) {
-            const std::byte* line = pool.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes;
-            const std::byte* behind = line + (stretch.end - stretch.begin) * row_bytes;
-            for (; line < behind; line += kLineBytes) __builtin_prefetch(line, 0, 0);
+            const std::byte* line = pool.row(stretch.page, place_.kv_head, stretch.offset);
+            const std::byte* behind = line + (stretch.end - stretch.begin) * pool.row_bytes();
+            for (; line < behind; line += kLineBytes) {
+                __builtin_prefetch(line, 0, 0);
+                asm volatile("");  // gcc takes a function that only prefetches for one that does nothing
+            }
         });
 }
 
@@ -192,20 +201,19 @@ void AttentionTile::ask(const Pool& pool, int64_t begin, int64_t end) const {
 void AttentionTile::ask_behind(const Pool& pool, int64_t chunk, const Stretch& stretch, const Pool& next,
                                int64_t next_begin) const {
     const int64_t start = chunk * kKeyChunk;
-    const int64_t ahead = kAskAhead / pool.operand.desc.row_bytes();
+    const int64_t ahead = kAskAhead / pool.row_bytes();
     const int64_t begin = stretch.begin + ahead, end = stretch.end + ahead;
     ask(pool, start + begin, start + std::min<int64_t>(end, span_.end));
     ask(next, next_begin + std::max<int64_t>(begin - span_.end, 0), next_begin + end - span_.end);
 }
 
 void AttentionTile::score(int64_t chunk) {
-    const int64_t row_bytes = keys_.operand.desc.row_bytes();
-    const auto multiply = by_format(simd_.matmul_f32, keys_.operand.desc.type);
+    const auto multiply = by_format(simd_.matmul_f32, keys_.type());
     for_stretches(chunk, span_.begin, span_.end, kAskRows, [&](const Stretch& stretch) {
         ask_behind(keys_, chunk, stretch, values_, chunk * kKeyChunk + span_.begin);
         multiply({
-            .weights = keys_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
-            .row_bytes = row_bytes,
+            .weights = keys_.row(stretch.page, place_.kv_head, stretch.offset),
+            .row_bytes = keys_.row_bytes(),
             .activations = queries_,
             .activation_bytes = keys_.width() * static_cast<int64_t>(sizeof(float)),
             .out = scores_ + stretch.begin,
@@ -218,14 +226,13 @@ void AttentionTile::score(int64_t chunk) {
 }
 
 void AttentionTile::score_unpacked(int64_t chunk) {
-    const int64_t row_bytes = keys_.operand.desc.row_bytes();
-    const auto unpack = by_format(simd_.unpack_keys, keys_.operand.desc.type);
+    const auto unpack = by_format(simd_.unpack_keys, keys_.type());
     for (int64_t block = span_.begin / kKeyBlock * kKeyBlock; block < span_.end; block += kKeyBlock) {
         const int64_t begin = std::max<int64_t>(block, span_.begin);
         const int64_t end = std::min<int64_t>(block + kKeyBlock, span_.end);
         for_stretches(chunk, begin, end, kKeyBlock, [&](const Stretch& stretch) {
-            unpack({.rows_begin = keys_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
-                    .row_bytes = row_bytes,
+            unpack({.rows_begin = keys_.row(stretch.page, place_.kv_head, stretch.offset),
+                    .row_bytes = keys_.row_bytes(),
                     .out = unpacked_rows_ + (stretch.begin - block),
                     .rows = stretch.end - stretch.begin,
                     .width = keys_.width()});
@@ -259,14 +266,13 @@ void AttentionTile::soften(int64_t chunk, const Partial& out) {
 
 // Rows of one token read the same positions.
 void AttentionTile::weigh(int64_t chunk, const Partial& out) {
-    const int64_t row_bytes = values_.operand.desc.row_bytes();
-    const auto add_rows = by_format(simd_.weighted_rows, values_.operand.desc.type);
+    const auto add_rows = by_format(simd_.weighted_rows, values_.type());
     for (int64_t row = 0; row < rows_; row += group_) {
         for_stretches(chunk, ranges_[row].begin, ranges_[row].end, kAskRows, [&](const Stretch& stretch) {
             ask_behind(values_, chunk, stretch, keys_, chunk * kKeyChunk + span_.end);
             add_rows({
-                .rows_begin = values_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
-                .row_bytes = row_bytes,
+                .rows_begin = values_.row(stretch.page, place_.kv_head, stretch.offset),
+                .row_bytes = values_.row_bytes(),
                 .weights = scores_ + row * kKeyChunk + stretch.begin,
                 .weights_stride = kKeyChunk,
                 .out = out.values + row * sizes_.value_stride(),
@@ -280,14 +286,13 @@ void AttentionTile::weigh(int64_t chunk, const Partial& out) {
 }
 
 void AttentionTile::weigh_unpacked(int64_t chunk, const Partial& out) {
-    const int64_t row_bytes = values_.operand.desc.row_bytes();
-    const auto unpack = by_format(simd_.unpack_values, values_.operand.desc.type);
+    const auto unpack = by_format(simd_.unpack_values, values_.type());
     for (int64_t block = span_.begin / kValueBlock * kValueBlock; block < span_.end; block += kValueBlock) {
         const int64_t begin = std::max<int64_t>(block, span_.begin);
         const int64_t end = std::min<int64_t>(block + kValueBlock, span_.end);
         for_stretches(chunk, begin, end, kValueBlock, [&](const Stretch& stretch) {
-            unpack({.rows_begin = values_.rows(stretch.page, place_.kv_head) + stretch.offset * row_bytes,
-                    .row_bytes = row_bytes,
+            unpack({.rows_begin = values_.row(stretch.page, place_.kv_head, stretch.offset),
+                    .row_bytes = values_.row_bytes(),
                     .out = unpacked_rows_ + (stretch.begin - block) * 32,
                     .rows = stretch.end - stretch.begin,
                     .width = values_.width()});

@@ -15,15 +15,29 @@
 namespace plait::backends::cpu {
 
 // The pool of one state tensor: [pages, heads, page_tokens, width].
-struct Pool {
-    const ir::Operand& operand;
+class Pool {
+  public:
+    explicit Pool(const ir::Operand& operand)
+        : data_(operand.data),
+          type_(operand.desc.type),
+          heads_(operand.desc.shape[1]),
+          page_tokens_(operand.desc.shape[2]),
+          width_(operand.desc.shape[3]),
+          row_bytes_(operand.desc.row_bytes()) {}
 
-    int64_t heads() const { return operand.desc.shape[1]; }
-    int64_t page_tokens() const { return operand.desc.shape[2]; }
-    int64_t width() const { return operand.desc.shape[3]; }
-    std::byte* rows(int64_t page, int64_t head) const {
-        return operand.row((page * heads() + head) * page_tokens());
+    ir::DType type() const { return type_; }
+    int64_t heads() const { return heads_; }
+    int64_t page_tokens() const { return page_tokens_; }
+    int64_t width() const { return width_; }
+    int64_t row_bytes() const { return row_bytes_; }
+    std::byte* row(int64_t page, int64_t head, int64_t offset) const {
+        return data_ + ((page * heads_ + head) * page_tokens_ + offset) * row_bytes_;
     }
+
+  private:
+    std::byte* const data_;
+    const ir::DType type_;
+    const int64_t heads_, page_tokens_, width_, row_bytes_;
 };
 
 // Of rows 0.. of a tile; `values` of row r begin at r * value_stride.

@@ -9,12 +9,36 @@
 namespace plait::backends::cpu::simd {
 namespace {
 
-template <class O, class W, int Rows, int Tokens>
+// How a tile's vectors of partial sums lie: each those of one row,
+template <class O>
+struct OneRow : O {
+    static constexpr int kRows = 1;
+    template <class Load>
+    [[gnu::always_inline]] static typename O::F weights(const uint8_t* const* row, const Load& load) {
+        return load(row[0]);
+    }
+    static typename O::F activations(typename O::F v) { return v; }
+};
+
+// or of two, where vectors have 16 lanes.
+template <class O>
+struct TwoRows : O::Lanes {
+    static constexpr int kRows = 2;
+    template <class Load>
+    [[gnu::always_inline]] static typename O::Lanes::F weights(const uint8_t* const* row, const Load& load) {
+        return O::Lanes::join(load(row[0]), load(row[1]));
+    }
+    static typename O::Lanes::F activations(typename O::F v) { return O::Lanes::twice(v); }
+};
+template <class O>
+constexpr bool kHasTwoRows = O::Lanes::kLanes == 16;
+
+template <class O, class W, class S, int Rows, int Tokens>
 struct MatmulF32Tile {
-    using F = typename O::F;
+    using F = typename S::F;
     const uint8_t* row[Rows];
     const float* x[Tokens];
-    F sum[Rows][Tokens];
+    F sum[Rows / S::kRows][Tokens];
 
     MatmulF32Tile(const MatmulArgs& a, int64_t first_row, int64_t first_token) {
 #pragma GCC unroll 8
@@ -24,21 +48,21 @@ struct MatmulF32Tile {
         for (int t = 0; t < Tokens; ++t)
             x[t] = reinterpret_cast<const float*>(activation_at(a, first_token + t));
 #pragma GCC unroll 8
-        for (int r = 0; r < Rows; ++r)
+        for (auto& sums : sum)
 #pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t) sum[r][t] = O::zero();
+            for (int t = 0; t < Tokens; ++t) sums[t] = S::zero();
     }
 
     template <class LoadWeights, class LoadX>
     void step(LoadWeights load_weights, LoadX load_x) {
         F columns[Tokens];
 #pragma GCC unroll 8
-        for (int t = 0; t < Tokens; ++t) columns[t] = load_x(x[t]);
+        for (int t = 0; t < Tokens; ++t) columns[t] = S::activations(load_x(x[t]));
 #pragma GCC unroll 8
-        for (int r = 0; r < Rows; ++r) {
-            const F weights = load_weights(row[r]);
+        for (int r = 0; r < Rows / S::kRows; ++r) {
+            const F weights = S::weights(row + r * S::kRows, load_weights);
 #pragma GCC unroll 8
-            for (int t = 0; t < Tokens; ++t) sum[r][t] = O::fma(weights, columns[t], sum[r][t]);
+            for (int t = 0; t < Tokens; ++t) sum[r][t] = S::fma(weights, columns[t], sum[r][t]);
         }
     }
 
@@ -85,7 +109,9 @@ struct MatmulF32Tile {
     }
 
     void store(const MatmulArgs& a, int64_t first_row, int64_t first_token) const {
-        if constexpr (Rows * Tokens % 8 == 0 && 8 % Rows == 0) {
+        if constexpr (S::kRows == 2) {
+            store_four_by_four(a, first_row, first_token);
+        } else if constexpr (Rows * Tokens % 8 == 0 && 8 % Rows == 0) {
 #pragma GCC unroll 8
             for (int t = 0; t < Tokens; t += 8 / Rows) store_eight(a, first_row, first_token, t);
         } else {
@@ -95,6 +121,14 @@ struct MatmulF32Tile {
                 for (int r = 0; r < Rows; ++r)
                     output_at(a, first_token + t)[first_row + r] = O::hsum(sum[r][t]);
         }
+    }
+
+    // Four tokens by four rows, each sum added up as O::hsum does.
+    void store_four_by_four(const MatmulArgs& a, int64_t first_row, int64_t first_token) const {
+        float sums[16];
+        S::store(sums, S::sums_of_halves(sum[0], sum[1]));
+        for (int t = 0; t < Tokens; ++t)
+            __builtin_memcpy(output_at(a, first_token + t) + first_row, sums + 4 * t, 4 * sizeof(float));
     }
 
     // Eight sums at a time, each added up as O::hsum does.
@@ -113,17 +147,23 @@ struct MatmulF32Tile {
     }
 };
 
-template <class O, class W, int Rows, int Tokens>
+template <class O, class W, int Rows, int Tokens, class S = OneRow<O>>
 void matmul_f32_tile(const MatmulArgs& a, int64_t row, int64_t token) {
-    MatmulF32Tile<O, W, Rows, Tokens> tile(a, row, token);
+    MatmulF32Tile<O, W, S, Rows, Tokens> tile(a, row, token);
     tile.run(a.k);
     tile.store(a, row, token);
 }
 
+// The first tokens take two rows to a vector where that is possible.
 template <class O, class W, int Rows>
 void matmul_f32_rows(const MatmulArgs& a, int64_t row) {
-    for_tiles<O::kTileTokens>(
-        a.tokens, [&]<int Tokens>(int64_t token) { matmul_f32_tile<O, W, Rows, Tokens>(a, row, token); });
+    int64_t first = 0;
+    if constexpr (kHasTwoRows<O> && Rows == 4) {
+        for (; first + 4 <= a.tokens; first += 4) matmul_f32_tile<O, W, Rows, 4, TwoRows<O>>(a, row, first);
+    }
+    for_tiles<O::kTileTokens>(a.tokens - first, [&]<int Tokens>(int64_t token) {
+        matmul_f32_tile<O, W, Rows, Tokens>(a, row, first + token);
+    });
 }
 
 // A single token wants several rows in flight: chains of additions to hide, and streams for the memory.

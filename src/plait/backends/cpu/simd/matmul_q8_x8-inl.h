@@ -296,7 +296,9 @@ void matmul_packed(const MatmulArgs& a, int64_t group) {
     const TileRows rows{group_at<Source>(a, group), Source::kBytes, 2 * Source::kBytes, group};
     for (int64_t token = 0; token < a.tokens; ++token) {
         matmul_tile<O, Source, 2 / O::kGroups, 1>(a, rows, token);
-        add_residuals<O, Source, 2 / O::kGroups>(a, rows, token, 1);
+        for_refined(a, token, [&](int64_t block) {
+            add_residual<O, Source, 2 / O::kGroups, 1>(a, rows, block, {token});
+        });
     }
 }
 

@@ -112,6 +112,26 @@ struct ZmmLanes : ZmmBase {
 
     static F load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
+    static F join(__m256 low, __m256 high) {
+        return _mm512_castpd_ps(
+            _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
+    }
+    static F twice(__m256 v) { return _mm512_castpd_ps(_mm512_broadcast_f64x4(_mm256_castps_pd(v))); }
+    // Of four tokens the halves of `first` are vectors of rows 0 and 1, those of `second` of rows 2 and 3:
+    // lane 4 * t + r is X86Ops::hsum of token t's row r.
+    static F sums_of_halves(const F (&first)[4], const F (&second)[4]) {
+        F four[4];  // 128 bits a row: lanes 0 + 4, 1 + 5, 2 + 6, 3 + 7
+        for (int t = 0; t < 4; ++t)
+            four[t] = add(_mm512_shuffle_f32x4(first[t], second[t], 0x88),
+                          _mm512_shuffle_f32x4(first[t], second[t], 0xDD));
+        const auto two = [](F a, F b) {
+            return add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
+        };
+        const F low = two(four[0], four[1]), high = two(four[2], four[3]);
+        const F by_row = add(_mm512_shuffle_ps(low, high, 0x88), _mm512_shuffle_ps(low, high, 0xDD));
+        return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                     by_row);
+    }
     static F held(F v) {
         asm("" : "+v"(v));
         return v;
