@@ -22,21 +22,13 @@ ir::ValueId source_of(const ir::Graph& graph, ir::ValueId id) {
     ENSURE(false, "a version of state comes from a former one");
 }
 
-// Sets of storage numbers, cleared cheaply at each interval.
-class Marks {
-  public:
-    void clear() { marked_.clear(); }
-    void add(std::span<const int32_t> storages) {
-        marked_.insert(marked_.end(), storages.begin(), storages.end());
-    }
-    bool any(std::span<const int32_t> storages) const {
-        return std::ranges::any_of(storages,
-                                   [&](int32_t s) { return std::ranges::find(marked_, s) != marked_.end(); });
-    }
+bool meet(std::span<const int32_t> a, std::span<const int32_t> b) {
+    return std::ranges::find_first_of(a, b) != a.end();
+}
 
-  private:
-    std::vector<int32_t> marked_;
-};
+void append(std::vector<int32_t>& to, std::span<const int32_t> more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
 
 struct Lifetime {
     int32_t storage = 0;
@@ -127,24 +119,29 @@ Place ValueHomes::place_of(ir::ValueId id) const {
     return output >= 0 ? Place{value.desc, Home::output, output} : Place{value.desc};
 }
 
-std::vector<int32_t> intervals(std::span<const WorkStep> steps) {
-    std::vector<int32_t> interval_of;
-    Marks read, written;
-    int32_t current = 0;
-    bool after_host_action = false;
-    for (const WorkStep& step : steps) {
-        const bool conflict = written.any(step.reads) || written.any(step.writes) || read.any(step.writes);
-        const bool first = interval_of.empty();
-        if (!first && (conflict || step.host_action || after_host_action)) {
-            ++current;
-            read.clear();
-            written.clear();
-        }
-        read.add(step.reads);
-        written.add(step.writes);
-        after_host_action = step.host_action;
-        interval_of.push_back(current);
+int32_t Intervals::add(const WorkStep& step) {
+    const bool conflict =
+        meet(written_, step.reads) || meet(written_, step.writes) || meet(read_, step.writes);
+    if (current_ < 0 || conflict || step.host_action || after_host_action_) {
+        ++current_;
+        read_.clear();
+        written_.clear();
     }
+    after_host_action_ = step.host_action;
+    extend(current_, step);
+    return current_;
+}
+
+void Intervals::extend(int32_t interval, const WorkStep& more) {
+    if (interval != current_) return;
+    append(read_, more.reads);
+    append(written_, more.writes);
+}
+
+std::vector<int32_t> intervals(std::span<const WorkStep> steps) {
+    Intervals all;
+    std::vector<int32_t> interval_of;
+    for (const WorkStep& step : steps) interval_of.push_back(all.add(step));
     return interval_of;
 }
 

@@ -55,8 +55,24 @@ struct WorkStep {
 };
 
 // Groups consecutive steps into intervals: steps of one interval depend on nothing written in it and write
-// nothing that it reads or writes, so they may run in any order or at once. Returns each step's interval,
-// counted from 0. A host action has an interval of its own.
+// nothing that it reads or writes, so they may run in any order or at once. A host action has an interval of
+// its own.
+class Intervals {
+  public:
+    // The interval of the next step, counted from 0.
+    int32_t add(const WorkStep& step);
+    // A step of that interval reads and writes more, which must not be in the way of any other step.
+    void extend(int32_t interval, const WorkStep& more);
+
+  private:
+    int32_t current_ = -1;
+    bool after_host_action_ = false;
+    // Storages of the current interval; few, so they are searched.
+    std::vector<int32_t> read_;
+    std::vector<int32_t> written_;
+};
+
+// Each step's interval.
 std::vector<int32_t> intervals(std::span<const WorkStep> steps);
 
 struct ScratchPlan {

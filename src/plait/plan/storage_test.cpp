@@ -97,6 +97,17 @@ TEST(Intervals, AHostActionIsAlone) {
     EXPECT_THAT(intervals(steps), ElementsAre(0, 1, 2, 2, 3));
 }
 
+TEST(Intervals, WhatAStepDoesMoreCounts) {
+    Intervals all;
+    EXPECT_EQ(all.add({{0}, {1}}), 0);
+    EXPECT_EQ(all.add({{0}, {2}}), 0);
+    all.extend(0, {{4}, {3}});
+    EXPECT_EQ(all.add({{3}, {5}}), 1) << "made in the one before";
+    all.extend(0, {{}, {6}});
+    EXPECT_EQ(all.add({{6}, {7}}), 1) << "made before this one";
+    EXPECT_EQ(all.add({{}, {6}}), 2) << "read in this one";
+}
+
 // --- plan_scratch
 
 TEST(PlanScratch, OfNothing) {

@@ -23,7 +23,8 @@ struct KernelCall {
     simd::ActBlocks quantised{};
     // Where the output belongs quantised as well; blocks == nullptr: nowhere.
     simd::ActBlocks twin{};
-    // What Kernel::shared asked for.
+    // What Kernel::shared asked for. Counters of a product that heads follow: for each of its row blocks, how
+    // many values of each head are written.
     std::span<std::byte> shared;
     std::span<std::atomic<int32_t>> counters;
     int32_t workers = 1;
@@ -33,8 +34,21 @@ struct KernelCall {
     const KernelCall* then = nullptr;
     void (*then_values)(const KernelCall& call, int64_t begin, int64_t count) = nullptr;
 
+    // What is done with every head of the output as soon as it is whole, in this order: item h of each, for
+    // head h.
+    struct ThenHead {
+        const KernelCall* call = nullptr;
+        void (*run)(const KernelCall& call, int64_t item, std::byte* workspace) = nullptr;
+    };
+    std::span<const ThenHead> then_heads;
+
     // Values [begin, begin + count) of the output are written: multiples of kQuantisedBlock with a twin.
     void finish(int64_t begin, int64_t count) const;
+    // The same for values [begin, begin + count) of each of `rows` rows of the output from `row` on, which
+    // are a block of kRowsPerItem or its begin.
+    void finish_rows(int64_t row, int64_t rows, int64_t begin, int64_t count) const;
+    // A head of the output is whole.
+    void finish_head(int64_t head) const;
 
     template <class OpType>
     const OpType& as() const {
@@ -76,12 +90,13 @@ struct Kernel {
                        const ir::TensorDesc& output) = nullptr;
     // Whether items write such stretches in another order, and call finish() for each.
     bool finishes = false;
-    // Whether an item's stretches are parts of rows, multiples of kQuantisedBlock where rows are: such a call
-    // can be followed value by value, and joined with others of as many rows and values.
+    // Whether an item's stretches are parts of the rows of one block of kRowsPerItem, multiples of
+    // kQuantisedBlock where rows are, for which it calls finish_rows(): such a call can be followed value by
+    // value and head by head, and joined with others of as many rows and values.
     bool can_lead = false;
-    // Whether item i reads the first input and writes the output, or state, at index i of the outermost axis
-    // only: two such calls, of which one makes the other's first input, can be one step.
-    bool by_index = false;
+    // Whether item i makes innermost row i of the output, or stores it, from that of the first input, without
+    // a workspace: where those rows are heads, such a call can follow what makes them.
+    bool by_head = false;
     // Whether the op is so little work for few tokens that every worker does it for itself, instead of one
     // while the others wait. The output's outermost axis counts tokens or outputs.
     bool by_everybody = false;
@@ -90,6 +105,8 @@ struct Kernel {
     void (*values)(const KernelCall& call, int64_t begin, int64_t count) = nullptr;
 };
 inline constexpr int64_t kNoStretch = 0;
+// Rows of the output that share an item of a kernel that can lead.
+inline constexpr int64_t kRowsPerItem = 256;
 // What few tokens are.
 inline constexpr int64_t kFewTokens = 4;
 

@@ -123,6 +123,10 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
         bound.call.then = &follower->call;
         bound.call.then_values = follower->kernel->values;
     }
+    bound.head_followers = bind_others(step.head_followers);
+    for (const auto& follower : bound.head_followers)
+        bound.then_heads.push_back({&follower->call, follower->kernel->run});
+    bound.call.then_heads = bound.then_heads;
 }
 
 void bind_for_workers(BoundStep& bound, const Step& step, const Binder& binder,
@@ -160,6 +164,29 @@ void KernelCall::finish(int64_t begin, int64_t count) const {
     simd->quantise(out().as<float>() + begin, quantised_from(twin, begin), count);
 }
 
+void KernelCall::finish_rows(int64_t row, int64_t rows, int64_t begin, int64_t count) const {
+    const int64_t width = out().desc.shape.last();
+    if (then != nullptr || twin.blocks != nullptr)
+        for (int64_t r = row; r < row + rows; ++r) finish(r * width + begin, count);
+    if (then_heads.empty()) return;
+    const int64_t head_width = then_heads[0].call->in(0).desc.shape.last();
+    const int64_t heads = width / head_width;
+    std::atomic<int32_t>* written = &counters[static_cast<size_t>(row / kRowsPerItem * heads)];
+    for (int64_t head = begin / head_width; head * head_width < begin + count; ++head) {
+        const int64_t here =
+            std::min(begin + count, (head + 1) * head_width) - std::max(begin, head * head_width);
+        // Who writes a head's last values sees what the others wrote.
+        if (written[head].fetch_add(static_cast<int32_t>(here), std::memory_order_acq_rel) + here !=
+            head_width)
+            continue;
+        for (int64_t r = row; r < row + rows; ++r) finish_head(r * heads + head);
+    }
+}
+
+void KernelCall::finish_head(int64_t head) const {
+    for (const ThenHead& then_head : then_heads) then_head.run(*then_head.call, head, nullptr);
+}
+
 void BoundStep::reset() {
     next.store(0, std::memory_order_relaxed);
     for (std::atomic<int32_t>& counter : counters) counter.store(0, std::memory_order_relaxed);
@@ -169,6 +196,7 @@ void BoundStep::run(int64_t item, std::byte* workspace) const {
     for (const auto& other : joined) other->kernel->run(other->call, item, workspace);
     kernel->run(call, item, workspace);
     if (!kernel->finishes) call.finish(item * stretch, stretch);
+    if (kernel->by_head) call.finish_head(item);
 }
 
 std::unique_ptr<device::BoundProgram> CpuProgram::bind(const device::Bindings& bindings) {

@@ -40,10 +40,12 @@ struct Step {
     bool by_everybody = false;
     bool no_barrier_if_few = false;
     std::vector<OwnCopy> own_copies;  // of what it reads and writes
-    // Other steps without barriers of their own: those whose item `i` is run before this one's, and the one
-    // that follows every stretch of values (Kernel::values), if any.
+    // Other steps without barriers of their own: those whose item `i` is run before this one's, the one that
+    // follows every stretch of values (Kernel::values), if any, and those that follow every head
+    // (Kernel::by_head), in their order.
     std::vector<Step> joined;
     std::vector<Step> followers;
+    std::vector<Step> head_followers;
 };
 
 // Steps between two host actions; `shown` and `received` are the operands of the host action behind it.
@@ -105,6 +107,8 @@ struct BoundStep {
     KernelCall call;
     std::vector<std::unique_ptr<BoundStep>> joined;
     std::vector<std::unique_ptr<BoundStep>> followers;
+    std::vector<std::unique_ptr<BoundStep>> head_followers;
+    std::vector<KernelCall::ThenHead> then_heads;
     std::vector<std::atomic<int32_t>> counters;
     int64_t stretch = 0;
     alignas(64) std::atomic<int64_t> next{0};  // the first item nobody has taken

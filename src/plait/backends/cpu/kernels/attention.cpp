@@ -163,7 +163,7 @@ void run_attention(const KernelCall& call, int64_t item, std::byte* workspace) {
     Cut(call).run(item, workspace);
 }
 
-int64_t token_items(const KernelCall& call) { return call.operands.rows(call.in(0)); }
+int64_t head_items(const KernelCall& call) { return call.operands.inner_rows(call.in(0)); }
 
 // A head's row, widened with zeros to whole blocks where its width is none.
 void store_row(ir::DType type, const float* row, int64_t width, std::byte* to) {
@@ -176,16 +176,14 @@ void store_row(ir::DType type, const float* row, int64_t width, std::byte* to) {
     format.encode(tail, to + dtype::row_bytes(type, whole), format.block_elements);
 }
 
-// An item is one token: all its heads.
+// An item is one head of one token.
 void run_kv_write(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const Pool pool(call.in(1));
     const ir::StepGroup& group = call.step().groups[static_cast<size_t>(call.as<ir::KvWrite>().group)];
-    const int64_t slot = group.write_slots[static_cast<size_t>(item)];
-    const int64_t page = slot / pool.page_tokens(), offset = slot % pool.page_tokens();
-    for (int64_t head = 0; head < pool.heads(); ++head) {
-        const float* row = call.in(0).as<float>() + (item * pool.heads() + head) * pool.width();
-        store_row(pool.type(), row, pool.width(), pool.row(page, head, offset));
-    }
+    const int64_t token = item / pool.heads(), head = item % pool.heads();
+    const int64_t slot = group.write_slots[static_cast<size_t>(token)];
+    std::byte* to = pool.row(slot / pool.page_tokens(), head, slot % pool.page_tokens());
+    store_row(pool.type(), call.in(0).as<float>() + item * pool.width(), pool.width(), to);
 }
 
 }  // namespace
@@ -204,9 +202,9 @@ void add_attention_kernels(const KernelChoice& choice, std::vector<Kernel>& list
                     .stretch = attention_stretch,
                     .finishes = true});
     list.push_back({.support = {.op = ir::op_id_of<ir::KvWrite>(), .state_formats = device::cache_formats()},
-                    .items = token_items,
+                    .items = head_items,
                     .run = run_kv_write,
-                    .by_index = true});
+                    .by_head = true});
 }
 
 }  // namespace plait::backends::cpu

@@ -15,7 +15,7 @@ using simd::MatmulArgs;
 // Small enough that a decode step of a small model has several items per worker. Many tokens share what is
 // unpacked of 32 weight rows; their activations pass by once for all of them, also from the last cache.
 constexpr int64_t kRowBlock = 32;
-constexpr int64_t kTokenBlock = 256;
+constexpr int64_t kTokenBlock = kRowsPerItem;
 static_assert(kRowBlock % simd::kPackedRows == 0 && kRowBlock % kQuantisedBlock == 0);
 // Of an expert's rows, when its tokens have to be looked for first.
 constexpr int64_t kExpertRowBlock = 128;
@@ -128,7 +128,7 @@ void run_matmul(const KernelCall& call, int64_t item, std::byte* workspace) {
     };
     Layout::set_activations(call, token, args);
     Layout::multiply(call, args, workspace);
-    for (int64_t t = token; t < token + args.tokens; ++t) call.finish(t * rows + row, args.rows);
+    call.finish_rows(token, args.tokens, row, args.rows);
 }
 
 // Products with the experts that a step's tokens chose.

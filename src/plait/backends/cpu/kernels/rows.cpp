@@ -232,26 +232,24 @@ void run_embed_packed(const KernelCall& call, int64_t item, std::byte* /*workspa
     decode_packed_row(table.desc.type, table.data, row, row_width(table), out_row(call, item));
 }
 
-// An item is one token: all its heads turn by the same angles.
+// An item is one head; all heads of a token turn by the same angles.
 void run_rope(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const int64_t heads = call.in(0).desc.shape[1];
     const int64_t width = row_width(call.in(0));
     const int64_t pairs = call.in(1).desc.shape[1];
-    const float* angles = call.in(1).as<float>() + item * pairs * 2;
+    const float* angles = call.in(1).as<float>() + item / heads * pairs * 2;
     const bool adjacent = call.as<ir::Rope>().pairs == ir::RopePairs::adjacent;
     const int64_t step = adjacent ? 2 : 1;
     const int64_t partner = adjacent ? 1 : pairs;
-    for (int64_t head = 0; head < heads; ++head) {
-        const float* x = in_row(call, 0, item * heads + head);
-        float* y = out_row(call, item * heads + head);
-        for (int64_t pair = 0; pair < pairs; ++pair) {
-            const float a = x[pair * step], b = x[pair * step + partner];
-            const float c = angles[pair * 2], s = angles[pair * 2 + 1];
-            y[pair * step] = a * c - b * s;
-            y[pair * step + partner] = a * s + b * c;
-        }
-        std::copy(x + 2 * pairs, x + width, y + 2 * pairs);
+    const float* x = in_row(call, 0, item);
+    float* y = out_row(call, item);
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+        const float a = x[pair * step], b = x[pair * step + partner];
+        const float c = angles[pair * 2], s = angles[pair * 2 + 1];
+        y[pair * step] = a * c - b * s;
+        y[pair * step + partner] = a * s + b * c;
     }
+    std::copy(x + 2 * pairs, x + width, y + 2 * pairs);
 }
 
 // Added slot by slot, in order.
@@ -315,6 +313,7 @@ Kernel value_kernel(void (*run)(const KernelCall&, int64_t, std::byte*),
 template <class Norm>
 Kernel norm_kernel() {
     Kernel kernel = whole_row_kernel<Norm>(row_items, run_norm<Norm>);
+    kernel.by_head = true;
     kernel.by_everybody = true;
     return kernel;
 }
@@ -346,8 +345,8 @@ void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list) {
     list.push_back(whole_row_kernel<ir::Pad>(row_items, run_pad));
     list.push_back(whole_row_kernel<ir::Concat>(row_items, run_concat));
     list.push_back(row_kernel<ir::GatherRows>(output_items, run_gather));
-    Kernel rope = row_kernel<ir::Rope>(output_items, run_rope);
-    rope.by_index = true;
+    Kernel rope = row_kernel<ir::Rope>(row_items, run_rope);
+    rope.by_head = true;
     list.push_back(rope);
     list.push_back(row_kernel<ir::WeightedSum>(output_items, run_weighted_sum));
     // Tiny, or waiting for the memory of one thread anyway.
