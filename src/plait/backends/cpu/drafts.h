@@ -11,7 +11,7 @@ struct Draft {
     Step step;
     plan::WorkStep work;
     const ir::Node* host_action = nullptr;
-    int32_t interval = 0;  // between two barriers
+    int32_t interval = 0;    // between two barriers
     bool is_joined = false;  // its step has become a part of another draft's
 };
 

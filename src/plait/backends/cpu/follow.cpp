@@ -16,8 +16,7 @@ bool writes(const Step& step, int32_t storage) {
 Step& last_of(Step& step) { return step.followers.empty() ? step : last_of(step.followers[0]); }
 
 bool is_made_by_value(const Step& step, int32_t storage) {
-    return writes(step, storage) ||
-           (!step.followers.empty() && is_made_by_value(step.followers[0], storage));
+    return writes(step, storage) || (!step.followers.empty() && is_made_by_value(step.followers[0], storage));
 }
 
 bool is_made_by_head(const Step& step, int32_t storage) {
@@ -25,9 +24,7 @@ bool is_made_by_head(const Step& step, int32_t storage) {
                                [&](const Step& follower) { return writes(follower, storage); });
 }
 
-bool can_lead(const Draft& draft) {
-    return draft.host_action == nullptr && draft.step.kernel->can_lead;
-}
+bool can_lead(const Draft& draft) { return draft.host_action == nullptr && draft.step.kernel->can_lead; }
 
 // Operands have the output's values, or the second is one row for all of its rows.
 bool same_values(const Step& step) {

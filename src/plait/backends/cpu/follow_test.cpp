@@ -40,7 +40,8 @@ class Layer {
         : type_(type), spec_(spec), graph_(spec.capacity, {{spec.page_tokens, spec.max_pages_per_sequence}}) {
         const ir::test::TestStep step(spec);
         material_.block.assign(step.block().begin(), step.block().end());
-        x_ = add(ir::Embed{}, "x", {weight(DType::F32, {spec.vocabulary, kWidth}), graph_.step_input(ir::StepInput::tokens)});
+        x_ = add(ir::Embed{}, "x",
+                 {weight(DType::F32, {spec.vocabulary, kWidth}), graph_.step_input(ir::StepInput::tokens)});
     }
 
     ValueId weight(DType type, ir::Shape shape) {
@@ -155,7 +156,10 @@ std::vector<device::contract::Bytes> results(const Shape& shape, const ir::test:
 
 // Texts of a step with room for two blocks of rows.
 ir::test::StepSpec step_of(std::vector<ir::test::TestSequence> sequences) {
-    return {.capacity = {kRowsPerItem + 80, 4, 4}, .sequences = std::move(sequences), .pages = 64, .max_pages_per_sequence = 16};
+    return {.capacity = {kRowsPerItem + 80, 4, 4},
+            .sequences = std::move(sequences),
+            .pages = 64,
+            .max_pages_per_sequence = 16};
 }
 
 std::vector<std::string> names_of(const std::vector<Step>& steps) {
@@ -175,7 +179,8 @@ TEST(Follow, RotationAndCacheFollowTheirProducts) {
         Layer layer(step_of({{0, 2}}), DType::Q8_0);
         add_attention(layer, {.norms = norms, .biases = true});
         const Compiled compiled(layer, {});
-        EXPECT_EQ(names_of(compiled.steps()), (Names{"x", "angles", "x quantised", "q", "k", "v", "attention"}));
+        EXPECT_EQ(names_of(compiled.steps()),
+                  (Names{"x", "angles", "x quantised", "q", "k", "v", "attention"}));
         const Step& k = step_named(compiled.steps(), "k");
         EXPECT_EQ(names_of(k.followers), Names{"k biased"});
         EXPECT_EQ(names_of(k.head_followers),
@@ -204,7 +209,8 @@ TEST(Follow, OnlyHeadsOfOneWidth) {
     const ValueId y = layer.product("y", 256);
     const ValueId narrow = layer.add(ir::Rope{}, "narrow", {layer.split("narrow", y, 4), angles});
     const ValueId wide = layer.add(ir::Rope{}, "wide", {layer.split("wide", y, 2), angles});
-    layer.graph().set_outputs({layer.add(ir::Clamp{1.0f}, "a", {narrow}), layer.add(ir::Clamp{1.0f}, "b", {wide})});
+    layer.graph().set_outputs(
+        {layer.add(ir::Clamp{1.0f}, "a", {narrow}), layer.add(ir::Clamp{1.0f}, "b", {wide})});
     const Compiled compiled(layer, {});
     EXPECT_EQ(names_of(step_named(compiled.steps(), "y").head_followers), Names{"narrow"});
     EXPECT_TRUE(step_named(compiled.steps(), "wide").barrier_before);
@@ -250,7 +256,8 @@ TEST(Follow, ACacheIsNotWrittenBeforeItsReaders) {
 class FollowBits : public testing::TestWithParam<Shape> {};
 
 TEST_P(FollowBits, AreThoseOfStepsOfTheirOwn) {
-    const auto specs = {step_of({{3, 1}}), step_of({{0, 3}, {5, 2}}), step_of({{0, 128}}), step_of({{9, 160}, {0, 1}, {2, 150}})};
+    const auto specs = {step_of({{3, 1}}), step_of({{0, 3}, {5, 2}}), step_of({{0, 128}}),
+                        step_of({{9, 160}, {0, 1}, {2, 150}})};
     for (const ir::test::StepSpec& spec : specs) {
         for (const DType type : {DType::Q8_0, DType::Q4_0, DType::F16}) {
             for (const bool repack : {false, true}) {

@@ -13,6 +13,13 @@ namespace {
 
 using dtype::DType;
 
+#ifdef __SANITIZE_THREAD__
+// Whose checks cost the loop of instructions more than they cost products.
+constexpr bool kSpeedsMeanLittle = true;
+#else
+constexpr bool kSpeedsMeanLittle = false;
+#endif
+
 // More than a product can do of its instructions on a machine whose speed changes meanwhile; less than where
 // the compiler has seen through a loop of them.
 constexpr double kSeenThrough = 1.3;
@@ -39,7 +46,7 @@ void check(CpuDevice& device, DType type, const char* layout) {
         EXPECT_TRUE(std::isfinite(rate));
         EXPECT_GT(rate, 0);
     }
-    EXPECT_LT(speed.kernel, kSeenThrough * speed.instructions);
+    if (!kSpeedsMeanLittle) EXPECT_LT(speed.kernel, kSeenThrough * speed.instructions);
 }
 
 // Codes of every kind: 2, 4, 5 and 6 bits, signed, and with one or two scales.

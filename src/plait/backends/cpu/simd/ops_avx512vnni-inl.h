@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plait/backends/cpu/simd/blur-inl.h"
 #include "plait/backends/cpu/simd/ops_x86-inl.h"
 
 // The operations of 512-bit x86 with byte dot products, and those of 256 bits that go with them: for files
@@ -133,7 +134,7 @@ struct ZmmLanes : ZmmBase {
                                      by_row);
     }
     static F held(F v) {
-        asm("" : "+v"(v));
+        blur(v);
         return v;
     }
     static F load_f16(const uint8_t* p) { return _mm512_cvtph_ps(X86Ops::load_b(p)); }

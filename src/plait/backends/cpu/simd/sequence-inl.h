@@ -1,32 +1,12 @@
 #pragma once
 
+#include "plait/backends/cpu/simd/blur-inl.h"
 #include "plait/backends/cpu/simd/packed-inl.h"
 
 // The instructions with which products of several tokens multiply and add, on registers alone: no loads, no
 // unpacking, no scales. What a processor does of them bounds what it can do of products.
 namespace plait::backends::cpu::simd {
 namespace {
-
-// Makes a value one that the compiler knows nothing of, in the register where it is.
-template <class V>
-[[gnu::always_inline]] inline void blur(V& v) {
-    if constexpr (requires { v.low, v.high; }) {
-        blur(v.low);
-        blur(v.high);
-    } else if constexpr (__is_class(V)) {
-        asm("" : "+m"(v));
-    } else {
-#if defined(__x86_64__)
-        asm("" : "+v"(v));
-#elif defined(__aarch64__)
-        asm("" : "+w"(v));
-#elif defined(__riscv_vector)
-        asm("" : "+vr"(v));
-#else
-        asm("" : "+m"(v));
-#endif
-    }
-}
 
 // Makes the compiler compute a value that nobody reads.
 template <class V>

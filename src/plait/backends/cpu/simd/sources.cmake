@@ -24,6 +24,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     # GCC 12 warns of its own _mm512_undefined_*() (GCC bug 105593).
     set(avx512vnni ${avx2} -mavx512bw -mavx512vl -mavx512vnni -Wno-maybe-uninitialized -Wno-uninitialized)
     set_source_files_properties(simd/kernels_avx512vnni.cpp simd/kernels_amx_model.cpp PROPERTIES COMPILE_OPTIONS "${avx512vnni}")
+    # Their instructions in software, for the tests of machines without them. GCC notes that 512 bits are passed in memory.
+    set(CPU_SIMDE_TESTS simd/levels_simde.cpp simd/kernels_avxvnni_simde.cpp simd/kernels_avx512vnni_simde.cpp)
+    set_source_files_properties(simd/kernels_avxvnni_simde.cpp simd/kernels_avx512vnni_simde.cpp PROPERTIES COMPILE_OPTIONS
+                                "${avx2};-O1;-Wno-psabi;-Wno-unused-function")
     set_source_files_properties(simd/kernels_amx.cpp PROPERTIES COMPILE_OPTIONS "${avx512vnni};-mamx-tile;-mamx-int8")
     set(CPU_SIMD_FLAGGED kernels_sse4 kernels_avx2 kernels_avxvnni kernels_avx512vnni kernels_amx kernels_amx_model)
     set(CPU_SIMD_FLAGGED_TESTS $<TARGET_OBJECTS:backends_cpu_test>)  # the model
