@@ -1,35 +1,15 @@
 #include "plait/base/core_map.h"
 
-#include <hwloc.h>
-
 #include <algorithm>
-#include <memory>
+#include <map>
+#include <utility>
 
 #include "plait/base/cgroup.h"
 #include "plait/base/error.h"
+#include "plait/base/hwloc_topology.h"
 
 namespace plait {
 namespace {
-
-struct TopologyDeleter {
-    void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
-};
-using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
-
-struct BitmapDeleter {
-    void operator()(hwloc_bitmap_s* bitmap) const { hwloc_bitmap_free(bitmap); }
-};
-using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
-
-Topology load_topology() {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) throw Error("cores: hwloc cannot be initialised");
-    Topology topology(raw);
-    // Devices (PCI, GPUs, disks) are slow to list and not wanted here.
-    hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (hwloc_topology_load(raw) != 0) throw Error("cores: hwloc cannot read this machine's topology");
-    return topology;
-}
 
 Bitmap affinity_of_this_thread(hwloc_topology_t topology) {
     Bitmap mask(hwloc_bitmap_alloc());
@@ -57,34 +37,88 @@ CacheSizes caches_of(hwloc_topology_t topology, int cpu) {
     return sizes;
 }
 
-// A node of memory alone (high-bandwidth memory, CXL) shows the cores of its neighbour, which has had them
-// already.
+// Those with the fewest cores first: a node of memory alone (high-bandwidth memory, CXL) shows the cores of
+// its neighbours, which are to have them.
+std::vector<hwloc_obj_t> nodes_by_extent(hwloc_topology_t topology) {
+    std::vector<hwloc_obj_t> nodes;
+    hwloc_obj_t object = nullptr;
+    while ((object = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, object)) != nullptr)
+        nodes.push_back(object);
+    const auto extent = [](hwloc_obj_t node) {
+        return std::pair(hwloc_bitmap_weight(node->cpuset), node->os_index);
+    };
+    std::ranges::sort(nodes, {}, extent);
+    return nodes;
+}
+
 std::vector<NumaNode> nodes_of(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
     std::vector<NumaNode> nodes;
     Bitmap left(hwloc_bitmap_dup(usable));
     Bitmap here(hwloc_bitmap_alloc());
-    hwloc_obj_t object = nullptr;
-    while ((object = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, object)) != nullptr) {
+    for (hwloc_obj_t object : nodes_by_extent(topology)) {
         hwloc_bitmap_and(here.get(), object->cpuset, left.get());
         if (hwloc_bitmap_iszero(here.get())) continue;
         hwloc_bitmap_andnot(left.get(), left.get(), here.get());
         nodes.push_back({.id = static_cast<int>(object->os_index), .cpus = cores_of(here.get())});
     }
-    std::sort(nodes.begin(), nodes.end(), [](const NumaNode& a, const NumaNode& b) { return a.id < b.id; });
+    std::ranges::sort(nodes, {}, &NumaNode::id);
+    // Cores whose own memory this process may not use (cpuset.mems) read another node's.
+    if (!nodes.empty() && !hwloc_bitmap_iszero(left.get())) {
+        std::vector<int>& cpus = nodes.front().cpus;
+        for (int cpu : cores_of(left.get())) cpus.push_back(cpu);
+        std::ranges::sort(cpus);
+    }
     return nodes;
+}
+
+// Logical cores of one physical core share its units: first come those that have one to themselves.
+std::vector<int> filling_order(hwloc_topology_t topology, const std::vector<int>& cpus) {
+    std::map<hwloc_obj_t, int> taken;
+    std::vector<std::pair<int, int>> order;  // how many of the same core come before, the core
+    for (int cpu : cpus) {
+        hwloc_obj_t unit = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(cpu));
+        hwloc_obj_t core =
+            unit == nullptr ? nullptr : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, unit);
+        order.emplace_back(core == nullptr ? 0 : taken[core]++, cpu);
+    }
+    std::ranges::sort(order);
+    std::vector<int> filled;
+    for (const auto& [before, cpu] : order) filled.push_back(cpu);
+    return filled;
+}
+
+CoreMap map_of(hwloc_topology_t topology, hwloc_const_bitmap_t usable, double quota) {
+    CoreMap map{.cpus = cores_of(usable), .quota = quota};
+    map.filling = filling_order(topology, map.cpus);
+    map.caches = caches_of(topology, map.cpus.front());
+    map.nodes = nodes_of(topology, usable);
+    return map;
+}
+
+Bitmap set_of(const std::vector<int>& numbers) {
+    Bitmap set(hwloc_bitmap_alloc());
+    for (int number : numbers) hwloc_bitmap_set(set.get(), static_cast<unsigned>(number));
+    return set;
 }
 
 }  // namespace
 
 CoreMap detect_cores() {
     const Topology topology = load_topology();
-    const Bitmap usable = affinity_of_this_thread(topology.get());
-    CoreMap map;
-    map.cpus = cores_of(usable.get());
-    map.quota = cgroup_cpu_quota();
-    map.caches = caches_of(topology.get(), map.cpus.front());
-    map.nodes = nodes_of(topology.get(), usable.get());
-    return map;
+    return map_of(topology.get(), affinity_of_this_thread(topology.get()).get(), cgroup_cpu_quota());
+}
+
+CoreMap imagine_cores(const ImaginedMachine& machine) {
+    const Topology topology = load_topology(machine.topology.c_str());
+    Bitmap usable(hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(topology.get())));
+    if (!machine.usable.empty()) hwloc_bitmap_and(usable.get(), usable.get(), set_of(machine.usable).get());
+    if (hwloc_bitmap_iszero(usable.get()))
+        throw Error("cores: the imagined machine has none of the cores that may be used");
+    if (!machine.memory_nodes.empty() &&
+        hwloc_topology_restrict(topology.get(), set_of(machine.memory_nodes).get(),
+                                HWLOC_RESTRICT_FLAG_BYNODESET) != 0)
+        throw Error("cores: the imagined machine has none of the nodes that may be used");
+    return map_of(topology.get(), usable.get(), machine.quota);
 }
 
 }  // namespace plait

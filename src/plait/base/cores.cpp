@@ -8,6 +8,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/base/log.h"
 #include "plait/base/text_fields.h"
 
 namespace plait {
@@ -16,6 +17,11 @@ namespace {
 int usable_cores(const CoreMap& map) {
     const double cpus = static_cast<double>(map.cpus.size());
     return std::max(1, static_cast<int>(std::min(cpus, std::ceil(map.quota))));
+}
+
+CoreMap filled(CoreMap map) {
+    if (map.filling.empty()) map.filling = map.cpus;
+    return map;
 }
 
 // Ranges are inclusive: "4" or "0-3".
@@ -44,7 +50,10 @@ std::string format_list(const std::vector<int>& cpus) {
 
 }  // namespace
 
-Cores::Cores(CoreMap map) : map_(std::move(map)), usable_(usable_cores(map_)) {
+Cores::Cores(CoreMap map, std::unique_ptr<Binder> binder)
+    : map_(filled(std::move(map))),
+      usable_(usable_cores(map_)),
+      binder_(binder != nullptr ? std::move(binder) : system_binder()) {
     ENSURE(!map_.cpus.empty(), "a process runs on at least one core");
     ENSURE(std::is_sorted(map_.cpus.begin(), map_.cpus.end()), "core lists are ascending");
 }
@@ -77,6 +86,18 @@ std::vector<int> Cores::deal(int members) const {
 Cores::Lease Cores::lease(int workers, std::span<const int> pins) {
     ENSURE(workers >= 1, "a lease is for at least one worker");
     return Lease(*this, workers, {pins.begin(), pins.end()});
+}
+
+void Cores::bind_thread(pthread_t thread, int cpu) {
+    if (binder_->bind_thread(thread, cpu) || told_of_thread_.exchange(true)) return;
+    log_warning(fmt::format(
+        "the system refuses to bind a thread to core {}; threads run where the system likes", cpu));
+}
+
+void Cores::bind_memory(void* memory, size_t bytes, int node) {
+    if (binder_->bind_memory(memory, bytes, node) || told_of_memory_.exchange(true)) return;
+    log_warning(fmt::format(
+        "the system refuses to bind memory to NUMA node {}; it lies where it is first touched", node));
 }
 
 void Cores::add(int workers, std::span<const int> pins, int sign) {

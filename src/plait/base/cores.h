@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "plait/base/binder.h"
 #include "plait/base/core_map.h"
 
 namespace plait {
@@ -15,7 +17,8 @@ namespace plait {
 // per process and pass it on. Reading is free of locks; any thread may call anything.
 class Cores {
   public:
-    explicit Cores(CoreMap map = detect_cores());
+    // Without a binder: the system's.
+    explicit Cores(CoreMap map = detect_cores(), std::unique_ptr<Binder> binder = nullptr);
 
     Cores(const Cores&) = delete;
     Cores& operator=(const Cores&) = delete;
@@ -25,6 +28,8 @@ class Cores {
     int usable() const { return usable_; }
 
     const std::vector<int>& cpus() const { return map_.cpus; }
+    // All of cpus(), in the order in which to use them when not all are.
+    const std::vector<int>& filling() const { return map_.filling; }
     const CacheSizes& caches() const { return map_.caches; }
     const std::vector<NumaNode>& nodes() const { return map_.nodes; }
 
@@ -62,6 +67,10 @@ class Cores {
     // this core.
     bool spin_allowed() const { return !crowded_.load(std::memory_order_relaxed); }
 
+    // As those of Binder. Containers may refuse: a warning says so once, and things go on unbound.
+    void bind_thread(pthread_t thread, int cpu);
+    void bind_memory(void* memory, size_t bytes, int node);
+
     // Workers alive now, over all leases.
     int live_workers() const { return live_.load(std::memory_order_relaxed); }
 
@@ -70,6 +79,9 @@ class Cores {
 
     const CoreMap map_;
     const int usable_;
+    const std::unique_ptr<Binder> binder_;
+    std::atomic<bool> told_of_thread_{false};  // that the system refuses to bind one
+    std::atomic<bool> told_of_memory_{false};
     std::mutex mutex_;  // guards pinned_ and the writing of the counts
     std::map<int, int> pinned_;
     std::atomic<int> live_{0};

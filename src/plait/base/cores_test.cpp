@@ -1,12 +1,17 @@
 #include "plait/base/cores.h"
 
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <memory>
 #include <thread>
 #include <utility>
 
 #include "plait/base/cpu_mask.h"
 #include "plait/base/error.h"
+#include "plait/base/recording_binder.h"
 
 namespace plait {
 namespace {
@@ -95,6 +100,44 @@ TEST(CoresTest, QuotaCountsForSpinningToo) {
     Cores cores({.cpus = {0, 1, 2, 3}, .quota = 1.5});
     const auto workers = cores.lease(3);
     EXPECT_FALSE(cores.spin_allowed());
+}
+
+TEST(CoresTest, BindsMemoryAndWarnsOnceWhereItCannot) {
+    auto recorded = std::make_unique<RecordingBinder>();
+    RecordingBinder& binder = *recorded;
+    Cores cores(map_of({0}), std::move(recorded));
+    int memory = 0;
+    cores.bind_memory(&memory, sizeof memory, 3);
+    ASSERT_EQ(binder.memory().size(), 1u);
+    EXPECT_EQ(binder.memory()[0].begin, &memory);
+    EXPECT_EQ(binder.memory()[0].bytes, sizeof memory);
+    EXPECT_EQ(binder.memory()[0].node, 3);
+
+    Cores contained(map_of({0}), std::make_unique<RecordingBinder>(true));
+    testing::internal::CaptureStderr();
+    contained.bind_memory(&memory, sizeof memory, 1);
+    contained.bind_memory(&memory, sizeof memory, 2);
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr(),
+        "warning: the system refuses to bind memory to NUMA node 1; it lies where it is first touched\n");
+}
+
+// On whatever machine this is, the first node's memory is there, unless a container forbids the asking.
+TEST(SystemBinder, BindsFreshPages) {
+    const CoreMap map = detect_cores();
+    if (map.nodes.empty()) GTEST_SKIP() << "the system tells of no NUMA node";
+    constexpr size_t kBytes = size_t{1} << 21;
+    void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    const auto binder = system_binder();
+    int policy = -1;
+    const bool asks = syscall(SYS_get_mempolicy, &policy, nullptr, 0, memory, 2 /* of an address */) == 0;
+    EXPECT_EQ(binder->bind_memory(memory, kBytes, map.nodes.front().id), asks);
+    if (asks) {
+        ASSERT_EQ(syscall(SYS_get_mempolicy, &policy, nullptr, 0, memory, 2), 0);
+        EXPECT_NE(policy, 0) << "0 is the default: wherever the thread runs";
+    }
+    munmap(memory, kBytes);
 }
 
 TEST(CpuMaskTest, RefusesACoreThatIsNotThere) {

@@ -30,12 +30,11 @@ class SignalsBlocked {
     sigset_t before_;
 };
 
-// Confines the calling thread to one core for as long as it lives. Should the system have withdrawn that core
-// since the pool was made, the thread runs where it may.
+// Confines the calling thread to one core for as long as it lives.
 class PinnedHere {
   public:
-    explicit PinnedHere(int cpu) : before_(CpuMask::of_this_thread()) {
-        if (before_ && !CpuMask::only(cpu).apply_to_this_thread()) before_.reset();
+    PinnedHere(Cores& cores, int cpu) : before_(CpuMask::of_this_thread()) {
+        if (before_) cores.bind_thread(pthread_self(), cpu);
     }
     ~PinnedHere() {
         if (before_) (void)before_->apply_to_this_thread();
@@ -81,7 +80,7 @@ void WorkerPool::finish() {
 
 void WorkerPool::run_as_worker_zero() {
     if (pins_.empty()) return run_job(0);
-    PinnedHere pinned(pin_of(0));
+    PinnedHere pinned(cores_, pin_of(0));
     run_job(0);
 }
 
@@ -126,9 +125,7 @@ void WorkerPool::start_threads() {
 void WorkerPool::start_thread(int worker) {
     const pthread_t thread = threads_.emplace_back([this, worker] { thread_main(worker); }).native_handle();
     pthread_setname_np(thread, fmt::format("plait-w{}", worker).c_str());
-    if (!pins_.empty() && !CpuMask::only(pin_of(worker)).apply_to(thread))
-        throw Error(fmt::format("worker pool: the system refuses to bind worker {} to core {}", worker,
-                                pin_of(worker)));
+    if (!pins_.empty()) cores_.bind_thread(thread, pin_of(worker));
 }
 
 void WorkerPool::stop_threads() {

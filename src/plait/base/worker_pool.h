@@ -31,7 +31,7 @@ class WorkerPool {
     // workers
     // >= 1; `cores` must outlive the pool. With `pins`, worker k runs only on core pins[k % pins.size()];
     // worker 0, the caller, is moved there during finish() and gets its own affinity back afterwards. Throws
-    // Error when the system refuses a thread or a pin.
+    // Error when the system refuses a thread, or a pin is not among the cores of `cores`.
     WorkerPool(Cores& cores, int workers, std::span<const int> pins = {});
 
     // Ends the threads. Not between start() and finish().

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
@@ -20,6 +22,7 @@
 #include "plait/base/barrier.h"
 #include "plait/base/cancel.h"
 #include "plait/base/error.h"
+#include "plait/base/recording_binder.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
@@ -253,12 +256,35 @@ TEST(WorkerPoolTest, RefusesACoreItMayNotUse) {
         },
         ThrowsMessage<Error>("worker pool: core 7 is not one that this process may use"));
     EXPECT_EQ(cores.live_workers(), 0);
-    Cores imagined({.cpus = {0, 8000}});  // in the list, but not in the machine
-    EXPECT_THAT(
-        [&] {
-            WorkerPool(imagined, 2, std::vector<int>{0, 8000});
-        },
-        ThrowsMessage<Error>(HasSubstr("refuses to bind worker 1 to core 8000")));
+}
+
+// A container may allow a core by name and refuse to bind to it.
+TEST(WorkerPoolTest, WarnsOnceWhereThreadsCannotBeBound) {
+    Cores cores({.cpus = {0, 1, 2, 3}}, std::make_unique<RecordingBinder>(true));
+    testing::internal::CaptureStderr();
+    WorkerPool pool(cores, 4, std::vector<int>{0, 1, 2, 3});
+    std::vector<int> runs(4, 0);
+    for (int job = 0; job < 3; ++job)
+        run(
+            pool, [](void* context, int worker) { ++static_cast<int*>(context)[worker]; }, runs[0]);
+    const std::string told = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(runs, testing::Each(3));
+    EXPECT_THAT(told, HasSubstr("refuses to bind a thread to core 1; threads run where"));
+    EXPECT_EQ(told.find("refuses"), told.rfind("refuses")) << told;
+}
+
+TEST(WorkerPoolTest, BindsEveryWorkerToItsCore) {
+    auto recorded = std::make_unique<RecordingBinder>();
+    RecordingBinder& binder = *recorded;
+    Cores cores({.cpus = {0, 3, 5, 9}}, std::move(recorded));
+    WorkerPool pool(cores, 3, std::vector<int>{9, 3, 5});
+    std::vector<pthread_t> threads(3);
+    run(
+        pool, [](void* context, int worker) { static_cast<pthread_t*>(context)[worker] = pthread_self(); },
+        threads[0]);
+    std::map<pthread_t, int> bound;
+    for (const RecordingBinder::Thread& thread : binder.threads()) bound[thread.thread] = thread.cpu;
+    EXPECT_EQ(bound, (std::map<pthread_t, int>{{threads[0], 9}, {threads[1], 3}, {threads[2], 5}}));
 }
 
 TEST(WorkerPoolDeathTest, ReportsThreadsThatTheSystemRefuses) {
