@@ -34,8 +34,9 @@ std::pair<int, int> parse_range(std::string_view text) {
     return {*first, *last};
 }
 
-// "0-3, 8": the inverse of parse_list for messages.
-std::string format_list(const std::vector<int>& cpus) {
+}  // namespace
+
+std::string format_cores(std::span<const int> cpus) {
     std::string text;
     for (size_t begin = 0; begin < cpus.size();) {
         size_t end = begin + 1;
@@ -47,8 +48,6 @@ std::string format_list(const std::vector<int>& cpus) {
     }
     return text;
 }
-
-}  // namespace
 
 Cores::Cores(CoreMap map, std::unique_ptr<Binder> binder)
     : map_(filled(std::move(map))),
@@ -66,7 +65,7 @@ std::vector<int> Cores::parse_list(std::string_view list) const {
             if (!std::binary_search(map_.cpus.begin(), map_.cpus.end(), cpu))
                 throw Error(
                     fmt::format("cores: core {} of '{}' is not among the cores this process may use ({})",
-                                cpu, list, format_list(map_.cpus)));
+                                cpu, list, format_cores(map_.cpus)));
             if (std::find(chosen.begin(), chosen.end(), cpu) != chosen.end())
                 throw Error(fmt::format("cores: core {} is named twice in '{}'", cpu, list));
             chosen.push_back(cpu);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "plait/base/core_map.h"
 
 namespace plait {
+
+// "0-3,8" of ascending cores: what Cores::parse_list reads.
+std::string format_cores(std::span<const int> cpus);
 
 // The cores of one process, dealt to its CPU devices, and the count of workers that live on them. Make one
 // per process and pass it on. Reading is free of locks; any thread may call anything.

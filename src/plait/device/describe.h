@@ -55,6 +55,8 @@ struct DeviceDescription {
     std::string memory;        // devices with equal names here have one memory together
     int64_t memory_bytes = 0;  // free for weights, state and scratch when asked
     int32_t workers = 1;
+    std::string cores;  // "0-3,8": those its workers are tied to; empty: wherever the system likes
+    int32_t node = -1;  // the NUMA node whose memory it has; -1: none in particular
     std::vector<DeviceDescription> members;           // of a device that is made of several
     std::vector<BufferTypeDescription> buffer_types;  // for weights, best first
     std::vector<SupportRow> rows;                     // best first

@@ -3,129 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <limits>
-#include <optional>
 #include <vector>
 
 #include "plait/backends/cpu/cpu_device.h"
 #include "plait/backends/meta/meta_device.h"
 #include "plait/backends/sim/sim_device.h"
 #include "plait/base/error.h"
+#include "plait/engine/device_list.h"
+#include "plait/engine/member_cores.h"
 #include "plait/engine/plan_only.h"
 
 namespace plait::engine {
 namespace {
 
-constexpr const char* kKnownDevices =
-    "cpu, cpu:CORES (such as cpu:0-3), cpu*N (the cores dealt to N), sim, sim:BYTES (such as sim:2G)";
-constexpr int kMostDevices = 256;
-
-// One device of a list.
-struct DeviceText {
-    std::string text;  // as it was written, without the count
-    std::string kind;
-    std::string argument;
-    bool has_argument = false;
-};
-
-DeviceText parse_device(const std::string& text) {
-    DeviceText device{.text = text};
-    const size_t colon = text.find(':');
-    device.kind = text.substr(0, colon);
-    device.has_argument = colon != std::string::npos;
-    if (device.has_argument) device.argument = text.substr(colon + 1);
-    if (!is_known_kind(device.kind))
-        throw Error(fmt::format("device \"{}\" is unknown; known are {}", text, kKnownDevices));
-    if (device.kind == "sim" && device.has_argument) parse_bytes(device.argument);
-    if (device.kind == "cpu" && device.argument == "numa")
-        throw Error(
-            "device \"cpu:numa\": a member for each NUMA node is not there yet; name the cores of each");
-    return device;
-}
-
-int parse_count(const std::string& text, const std::string& device) {
-    int count = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (fault != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostDevices)
-        throw Error(
-            fmt::format("device \"{}\": expected a count from 1 to {} behind *", device, kMostDevices));
-    return count;
-}
-
-// "cpu*2,sim:1G" -> cpu, cpu, sim:1G. A comma that goes on with a core number belongs to a list of cores.
-std::vector<DeviceText> parse_devices(const std::string& list) {
-    std::vector<std::string> texts(1);
-    for (size_t i = 0; i < list.size(); ++i) {
-        const bool cores = i + 1 < list.size() && std::isdigit(static_cast<unsigned char>(list[i + 1])) != 0;
-        if (list[i] == ',' && !cores) {
-            texts.emplace_back();
-        } else {
-            texts.back() += list[i];
-        }
-    }
-    std::vector<DeviceText> devices;
-    for (const std::string& text : texts) {
-        const size_t star = text.find('*');
-        const int count = star == std::string::npos ? 1 : parse_count(text.substr(star + 1), text);
-        const DeviceText device = parse_device(text.substr(0, star));
-        if (count > 1 && device.kind == "cpu" && device.has_argument)
-            throw Error(fmt::format(
-                "device \"{}\": which of these cores each member is to have is not said; name them, "
-                "as in cpu:0-1,cpu:2-3",
-                text));
-        devices.insert(devices.end(), static_cast<size_t>(count), device);
-    }
-    if (devices.size() > kMostDevices)
-        throw Error(fmt::format("expected at most {} devices, found {}", kMostDevices, devices.size()));
-    return devices;
-}
-
-// The texts themselves, numbered where the same stands several times.
-std::vector<std::string> names_of(const std::vector<DeviceText>& devices) {
-    std::vector<std::string> names;
-    for (const DeviceText& device : devices) {
-        const auto same = [&](const DeviceText& other) { return other.text == device.text; };
-        if (std::ranges::count_if(devices, same) == 1) {
-            names.push_back(device.text);
-            continue;
-        }
-        const auto before = static_cast<std::ptrdiff_t>(names.size());
-        const auto number = std::count_if(devices.begin(), devices.begin() + before, same);
-        names.push_back(fmt::format("{}{}{}", device.kind, number, device.text.substr(device.kind.size())));
-    }
-    return names;
-}
-
-// Workers of each device that is given no cores of its own: those wanted, or all usable ones, dealt out.
-std::vector<int> deal_workers(const std::vector<DeviceText>& devices, const EngineOptions& options,
-                              const Cores& cores) {
-    const auto shares = [](const DeviceText& device) { return device.kind == "cpu" && !device.has_argument; };
-    const auto sharers = static_cast<int>(std::ranges::count_if(devices, shares));
-    std::vector<int> workers(devices.size(), options.threads);
-    if (sharers <= 1) return workers;
-    const int threads = options.threads > 0 ? options.threads : cores.usable();
-    int next = 0;
-    for (size_t i = 0; i < devices.size(); ++i) {
-        if (!shares(devices[i])) continue;
-        workers[i] = std::max(1, threads / sharers + (next++ < threads % sharers ? 1 : 0));
-    }
-    return workers;
-}
-
-std::unique_ptr<device::Device> make_cpu(const DeviceText& text, const std::string& name, int workers,
+std::unique_ptr<device::Device> make_cpu(const std::string& name, const MemberCores& on, int node,
                                          const EngineOptions& options, Cores& cores) {
     backends::cpu::CpuOptions cpu{.name = name,
-                                  .workers = workers,
+                                  .workers = on.workers,
+                                  .pins = on.pins,
+                                  .node = node,
                                   .simd = backends::cpu::simd::parse_level(options.simd),
                                   .exact = options.exact,
                                   .repack = options.repack};
-    if (text.has_argument) cpu.pins = cores.parse_list(text.argument);
     return std::make_unique<backends::cpu::CpuDevice>(cores, cpu);
 }
 
-std::unique_ptr<device::Device> make_sim(const DeviceText& text, const std::string& name, Cores& cores) {
+std::unique_ptr<device::Device> make_sim(const ListedDevice& text, const std::string& name, Cores& cores) {
     backends::sim::SimOptions sim{.name = name};
     if (text.has_argument) sim.memory_bytes = parse_bytes(text.argument);
     return std::make_unique<backends::sim::SimDevice>(cores, sim);
@@ -133,14 +38,15 @@ std::unique_ptr<device::Device> make_sim(const DeviceText& text, const std::stri
 
 std::unique_ptr<device::Device> make_described(const DescribedDevice& described, const EngineOptions& options,
                                                Cores& cores) {
-    const DeviceText text{.text = described.like, .kind = described.like};
-    auto like = described.like == "cpu" ? make_cpu(text, described.name, described.threads, options, cores)
-                                        : make_sim(text, described.name, cores);
+    auto like = described.like == "cpu"
+                    ? make_cpu(described.name, {.workers = described.threads}, described.node, options, cores)
+                    : make_sim({}, described.name, cores);
     device::DeviceDescription description = like->describe();
     description.kind = described.kind;
     description.memory = described.memory;
     description.memory_bytes = described.memory_bytes;
     description.workers = described.threads;
+    description.node = described.node;
     description.details = fmt::format("{}, described only", described.kind);
     return std::make_unique<PlanOnlyDevice>(std::move(like), std::move(description));
 }
@@ -155,23 +61,6 @@ std::vector<Named> taking_part(std::vector<Named> devices, const SplitOptions& s
     return devices;
 }
 
-std::vector<std::unique_ptr<device::Device>> make_members(const EngineOptions& options, Cores& cores) {
-    std::vector<std::unique_ptr<device::Device>> devices;
-    if (!options.described.empty()) {
-        for (const DescribedDevice& described : taking_part(options.described, options.split))
-            devices.push_back(make_described(described, options, cores));
-        return devices;
-    }
-    const std::vector<DeviceText> texts = taking_part(parse_devices(options.devices), options.split);
-    const std::vector<std::string> names = names_of(texts);
-    const std::vector<int> workers = deal_workers(texts, options, cores);
-    for (size_t i = 0; i < texts.size(); ++i) {
-        devices.push_back(texts[i].kind == "cpu" ? make_cpu(texts[i], names[i], workers[i], options, cores)
-                                                 : make_sim(texts[i], names[i], cores));
-    }
-    return devices;
-}
-
 std::vector<double> shares_of(const SplitOptions& split, size_t devices) {
     if (split.shares.empty()) return std::vector<double>(devices, 1.0);
     if (split.shares.size() != devices)
@@ -183,17 +72,53 @@ std::vector<double> shares_of(const SplitOptions& split, size_t devices) {
 
 }  // namespace
 
+std::vector<std::unique_ptr<device::Device>> make_members(const EngineOptions& options, Cores& cores) {
+    std::vector<std::unique_ptr<device::Device>> devices;
+    if (!options.described.empty()) {
+        for (const DescribedDevice& described : taking_part(options.described, options.split))
+            devices.push_back(make_described(described, options, cores));
+        return devices;
+    }
+    const std::vector<ListedDevice> listed =
+        taking_part(expand_numa(parse_device_list(options.devices), cores), options.split);
+    const std::vector<std::string> names = names_of(listed);
+    const std::vector<MemberCores> on = deal_cores(listed, options.threads, cores);
+    for (size_t i = 0; i < listed.size(); ++i) {
+        const int node = listed[i].node == nullptr ? -1 : listed[i].node->id;
+        devices.push_back(listed[i].is_cpu() ? make_cpu(names[i], on[i], node, options, cores)
+                                             : make_sim(listed[i], names[i], cores));
+    }
+    return devices;
+}
+
 bool is_known_kind(const std::string& kind) { return kind == "cpu" || kind == "sim"; }
 
 int check_devices(const std::string& list) {
-    const std::vector<DeviceText> devices = parse_devices(list);
-    std::optional<Cores> cores;
-    for (const DeviceText& device : devices) {
-        if (device.kind != "cpu" || !device.has_argument) continue;
-        if (!cores) cores.emplace();
-        cores->parse_list(device.argument);
-    }
+    std::vector<ListedDevice> devices = parse_device_list(list);
+    const auto asks = [](const ListedDevice& device) { return device.is_cpu() && device.has_argument; };
+    if (std::ranges::none_of(devices, asks)) return static_cast<int>(devices.size());
+    const Cores cores;
+    devices = expand_numa(std::move(devices), cores);
+    deal_cores(devices, 0, cores);
     return static_cast<int>(devices.size());
+}
+
+std::string device_notes(const EngineOptions& options, const Cores& cores) {
+    const bool described = !options.described.empty();
+    if (described || std::ranges::none_of(parse_device_list(options.devices), &ListedDevice::is_numa))
+        return {};
+    const size_t nodes = cores.nodes().size();
+    const std::vector<const NumaNode*> members = member_nodes(cores);
+    if (nodes < 2)
+        return "cpu:numa: this process has the cores of one NUMA node, which is one member, as cpu is";
+    if (members.size() == nodes) return {};
+    std::vector<int> ids;
+    for (const NumaNode* node : members) ids.push_back(node->id);
+    return fmt::format(
+        "cpu:numa: of {} NUMA nodes only {} {} used, since this process is granted the time of {} "
+        "processor{}{}",
+        nodes, format_cores(ids), ids.size() == 1 ? "is" : "are", cores.usable(),
+        cores.usable() == 1 ? "" : "s", members.size() < 2 ? ": one member, as cpu is" : "");
 }
 
 std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores& cores) {

@@ -46,6 +46,7 @@ struct DescribedDevice {
     std::string memory;  // devices with equal names here have one memory together
     int64_t memory_bytes = 0;
     int threads = 1;
+    int node = -1;  // the NUMA node that it is, if it is one: nothing is used where a file has it
 };
 
 // What to run, on what, and how large. Everything a person can ask of an engine; defaults are those of the

@@ -384,10 +384,11 @@ int64_t free_memory(const Prepared& prepared, size_t member) {
     return memory.free - (memory.needed - prepared.members[member].total());
 }
 
-Prepared prepare(const EngineOptions& options) {
+Prepared prepare(const EngineOptions& options, std::unique_ptr<Cores> cores) {
     validate(options);
     Prepared prepared{.options = options, .file = gguf::File::open(options.model)};
-    prepared.cores = std::make_unique<Cores>();
+    prepared.cores = cores != nullptr ? std::move(cores) : std::make_unique<Cores>();
+    prepared.device_notes = device_notes(options, *prepared.cores);
     const bool asked = !options.split.shares.empty();
     make_device_with(prepared, options.split.shares, asked ? "shares as asked" : kEqualShares);
     settle(prepared, options, {options.context, "as asked"});

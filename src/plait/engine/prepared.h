@@ -32,6 +32,7 @@ struct Prepared {
     EngineOptions options;  // context, batch and micro-batch resolved
     gguf::File file;
     std::unique_ptr<Cores> cores;
+    std::string device_notes;  // of how the device list was understood, for people; mostly empty
     std::unique_ptr<device::Device> device;
     std::unique_ptr<models::Model> model;
     std::string context_note;               // how the context was chosen and what it costs, for people
@@ -63,8 +64,9 @@ struct Prepared {
 // Throws Error for options that make no sense with any file, naming the flag.
 void validate(const EngineOptions& options);
 
-// Throws Error for anything about file, options or device that does not fit together.
-Prepared prepare(const EngineOptions& options);
+// Throws Error for anything about file, options or device that does not fit together. `cores`: none for those
+// of this machine.
+Prepared prepare(const EngineOptions& options, std::unique_ptr<Cores> cores = nullptr);
 
 // Bytes that a member may take: members in one memory have it together, each as much of it as the others
 // leave.

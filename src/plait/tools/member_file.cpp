@@ -19,10 +19,11 @@ using nlohmann::json;
 
 constexpr size_t kMostMembers = 256;
 constexpr int64_t kMostThreads = 1024;
+constexpr uint64_t kMostNode = 1023;
 constexpr size_t kMostName = 100;  // bytes of a name
-// "device" and "details" are what `plait devices` calls the name and adds for people.
-constexpr std::array<std::string_view, 8> kKeys = {"name",   "kind",    "like",    "memory_bytes",
-                                                   "memory", "threads", "details", "device"};
+// "device", "details" and "cores" are what `plait devices` calls the name and adds for people.
+constexpr std::array<std::string_view, 10> kKeys = {"name",    "kind", "like",    "memory_bytes", "memory",
+                                                    "threads", "node", "details", "device",       "cores"};
 
 std::string shown(const json& value) {
     return quote(value.dump(-1, ' ', false, json::error_handler_t::replace), 40);
@@ -36,10 +37,10 @@ class MemberReader {
             refuse("expected an object with kind and memory_bytes, found " + shown(object));
         for (const auto& [key, value] : object.items()) {
             if (std::ranges::find(kKeys, key) == kKeys.end())
-                refuse(fmt::format(
-                    "the key {} is not known; known are name, kind, like, memory_bytes, memory and "
-                    "threads",
-                    quote(key, 40)));
+                refuse(
+                    fmt::format("the key {} is not known; known are name, kind, like, memory_bytes, memory, "
+                                "threads and node",
+                                quote(key, 40)));
         }
     }
 
@@ -56,6 +57,7 @@ class MemberReader {
         device.memory = text("memory", device.like == "cpu" ? "host" : device.name);
         device.memory_bytes = size("memory_bytes");
         device.threads = static_cast<int>(count("threads", 1, kMostThreads));
+        device.node = node();
         return device;
     }
 
@@ -91,6 +93,15 @@ class MemberReader {
     int64_t count(const char* key, int64_t otherwise, int64_t most) const {
         const auto found = object_.find(key);
         return found == object_.end() ? otherwise : whole(key, *found, most);
+    }
+
+    int node() const {
+        const auto found = object_.find("node");
+        if (found == object_.end()) return -1;
+        if (!found->is_number_unsigned() || found->get<uint64_t>() > kMostNode)
+            refuse(
+                fmt::format("node must be a whole number from 0 to {}, found {}", kMostNode, shown(*found)));
+        return found->get<int>();
     }
 
     int64_t whole(const char* key, const json& value, int64_t most) const {

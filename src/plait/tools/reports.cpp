@@ -198,8 +198,10 @@ std::string bench_json(const BenchResult& result) {
 std::string devices_text(const DevicesReport& report) {
     std::string text;
     for (const device::DeviceDescription& device : report.devices) {
-        text +=
-            fmt::format("{:<6} {}, {:.1f} MiB free\n", device.name, device.details, mib(device.memory_bytes));
+        const std::string cores = device.cores.empty() ? "" : fmt::format(", cores {}", device.cores);
+        const std::string node = device.node < 0 ? "" : fmt::format(" of NUMA node {}", device.node);
+        text += fmt::format("{:<6} {}{}, {:.1f} MiB{} free\n", device.name, device.details, cores,
+                            mib(device.memory_bytes), node);
     }
     text += fmt::format("instruction sets: {} (best kernels: {})\n", report.features, report.best_simd);
     text += fmt::format("memory: read {:.1f} GB/s, copy {:.1f} GB/s, reduce {:.1f} GB/s\n",
@@ -216,6 +218,8 @@ std::string devices_json(const DevicesReport& report) {
                            {"memory", device.memory},
                            {"memory_bytes", device.memory_bytes},
                            {"threads", device.workers}});
+        if (!device.cores.empty()) devices.back()["cores"] = device.cores;
+        if (device.node >= 0) devices.back()["node"] = device.node;
     }
     const nlohmann::json document = {{"devices", devices},
                                      {"simd", report.best_simd},

@@ -95,7 +95,7 @@ std::vector<int> layers_without_heads(const engine::Prepared& prepared, int memb
 }  // namespace
 
 std::string start_text(const engine::Prepared& prepared) {
-    std::string text;
+    std::string text = prepared.device_notes.empty() ? "" : prepared.device_notes + "\n";
     for (size_t member = 0; member < prepared.members.size(); ++member) text += member_line(prepared, member);
     return text + mode_line(prepared) + prepared.context_note;
 }

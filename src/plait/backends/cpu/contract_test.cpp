@@ -11,10 +11,14 @@ using backends::cpu::simd::SimdLevel;
 
 double exact_bound(const ir::test::OpCase& op_case) { return op_case.error_bound; }
 
+Cores& cores() {
+    static Cores these;
+    return these;
+}
+
 DeviceCase cpu_case(const std::string& name, const CpuOptions& options) {
-    static Cores cores;
     return {.name = name,
-            .make = [options] { return std::make_unique<backends::cpu::CpuDevice>(cores, options); },
+            .make = [options] { return std::make_unique<backends::cpu::CpuDevice>(cores(), options); },
             .error_bound = options.exact ? exact_bound : quantised_bound};
 }
 
@@ -27,6 +31,9 @@ std::vector<DeviceCase> cpu_cases() {
         cases.push_back(cpu_case(name + "_rows", {.workers = 1, .simd = level, .repack = false}));
         cases.push_back(cpu_case(name + "_exact", {.workers = 5, .simd = level, .exact = true}));
     }
+    // Pages that are bound, or meant to be, are as good as others.
+    cases.push_back(
+        cpu_case("node", {.workers = 2, .node = cores().nodes().empty() ? 0 : cores().nodes()[0].id}));
     return cases;
 }
 

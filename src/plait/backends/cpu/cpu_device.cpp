@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plait/backends/cpu/packing.h"
 #include "plait/backends/cpu/product_speed.h"
 #include "plait/backends/cpu/program.h"
 #include "plait/backends/cpu/stream.h"
 #include "plait/base/cpu_probe.h"
 #include "plait/base/memory_info.h"
+#include "plait/base/node_memory.h"
 
 namespace plait::backends::cpu {
 namespace {
@@ -19,6 +22,19 @@ int worker_count(const Cores& cores, const CpuOptions& options) {
 
 int64_t row_layout_bytes(const ir::TensorDesc& desc) { return desc.bytes(); }
 
+// Where the system does not tell of a node, nodes are taken to be alike.
+uint64_t free_memory(const Cores& cores, int node) {
+    if (node < 0) return memory_info().available;
+    return node_memory_available(node).value_or(memory_info().available /
+                                                std::max<size_t>(1, cores.nodes().size()));
+}
+
+std::string cores_text(std::vector<int> pins, int workers) {
+    if (static_cast<size_t>(workers) < pins.size()) pins.resize(static_cast<size_t>(workers));
+    std::ranges::sort(pins);
+    return format_cores(pins);
+}
+
 device::BufferTypeDescription host_memory(const char* layout, bool host_readable) {
     return {
         .layout_id = layout, .host_readable = host_readable, .alignment = kAlignment, .over_read = kOverRead};
@@ -29,13 +45,14 @@ device::BufferTypeDescription host_memory(const char* layout, bool host_readable
 CpuDevice::CpuDevice(Cores& cores, const CpuOptions& options)
     : cores_(cores), options_(options), simd_(simd::kernels(options.simd)) {
     const bool packed = options.repack && !options.exact;
+    const PageSource pages{cores, options.node};
     kernels_ = kernel_list({.simd = &simd_, .exact = options.exact, .packed = packed});
     if (packed) {
-        buffer_types_.push_back(
-            std::make_unique<CpuBufferType>(options.name, host_memory(kPackedLayout, false), packed_bytes));
+        buffer_types_.push_back(std::make_unique<CpuBufferType>(
+            options.name, pages, host_memory(kPackedLayout, false), packed_bytes));
     }
     buffer_types_.push_back(std::make_unique<CpuBufferType>(
-        options.name, host_memory(device::kRowLayout, true), row_layout_bytes));
+        options.name, pages, host_memory(device::kRowLayout, true), row_layout_bytes));
     describe_self();
 }
 
@@ -47,9 +64,11 @@ void CpuDevice::describe_self() {
                                          options_.exact ? " exact" : "", options_.repack ? "" : " rows");
     description_.details = fmt::format("{}, {} kernels, {} thread{}", probe_cpu().name,
                                        simd::name(options_.simd), workers, workers == 1 ? "" : "s");
-    description_.memory = "host";
-    description_.memory_bytes = static_cast<int64_t>(memory_info().available);
+    description_.memory = options_.node < 0 ? "host" : fmt::format("node{}", options_.node);
+    description_.memory_bytes = static_cast<int64_t>(free_memory(cores_, options_.node));
     description_.workers = workers;
+    description_.cores = cores_text(options_.pins, workers);
+    description_.node = options_.node;
     for (const auto& type : buffer_types_) description_.buffer_types.push_back(type->describe());
     for (const Kernel& kernel : kernels_) description_.rows.push_back(kernel.support);
 }

@@ -19,6 +19,7 @@ struct CpuOptions {
     std::string name = "cpu";
     int workers = 0;        // 0: every usable core
     std::vector<int> pins;  // cores to run on; empty: wherever the system likes
+    int node = -1;          // NUMA node to take memory from; -1: wherever it is first touched
     simd::SimdLevel simd = simd::SimdLevel::scalar;
     bool exact = false;  // F32 activations everywhere
     bool repack = true;  // weights may be stored in the packed layout

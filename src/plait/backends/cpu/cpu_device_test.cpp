@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plait/backends/cpu/packing.h"
+#include "plait/base/recording_binder.h"
 #include "plait/device/contract_kit.h"
 
 namespace plait::backends::cpu {
@@ -41,6 +42,62 @@ TEST(CpuDevice, UsesAllCoresUnlessTold) {
     EXPECT_EQ(CpuDevice(cores, {}).describe().workers, cores.usable());
     EXPECT_EQ(CpuDevice(cores, {.workers = 3}).describe().workers, 3);
     EXPECT_EQ(CpuDevice(cores, {.pins = {cores.cpus()[0]}}).describe().workers, 1);
+}
+
+// A device whose memory is that of a node, with everything it would bind.
+struct OnNode {
+    std::unique_ptr<RecordingBinder> recorded = std::make_unique<RecordingBinder>();
+    RecordingBinder& binder = *recorded;
+    Cores cores{imagine_cores({.topology = "numa:8 core:2 pu:1"}), std::move(recorded)};
+    CpuDevice device{cores, {.name = "cpu:node7", .pins = {14, 15}, .node = 7}};
+};
+
+TEST(CpuDevice, SaysWhichNodeAndCoresItIs) {
+    const OnNode on;
+    const device::DeviceDescription& self = on.device.describe();
+    EXPECT_EQ(self.memory, "node7");
+    EXPECT_EQ(self.node, 7);
+    EXPECT_EQ(self.cores, "14-15");
+    EXPECT_EQ(self.workers, 2);
+    EXPECT_GT(self.memory_bytes, 0);
+    Cores cores;
+    EXPECT_EQ(CpuDevice(cores, {}).describe().memory, "host");
+    EXPECT_EQ(CpuDevice(cores, {}).describe().node, -1);
+    EXPECT_EQ(CpuDevice(cores, {}).describe().cores, "");
+    EXPECT_EQ(CpuDevice(cores, {.workers = 1, .pins = {8, 2}}).describe().cores, "8");
+}
+
+TEST(CpuDevice, BindsEveryBufferToItsNode) {
+    OnNode on;
+    const std::vector<ir::TensorDesc> tensors{{ir::DType::F32, {300, 256}}, {ir::DType::F32, {7}}};
+    size_t bound = 0;
+    for (size_t type = 0; type < on.device.describe().buffer_types.size(); ++type) {
+        for (const auto usage : {device::Usage::weights, device::Usage::state, device::Usage::compute}) {
+            const auto buffer = on.device.buffer_type(static_cast<int>(type)).alloc(tensors, usage);
+            ASSERT_EQ(on.binder.memory().size(), ++bound);
+            EXPECT_EQ(on.binder.memory().back().node, 7);
+            EXPECT_EQ(static_cast<int64_t>(on.binder.memory().back().bytes), buffer->stored_bytes());
+            EXPECT_EQ(on.binder.memory().back().begin, static_cast<CpuBuffer&>(*buffer).begin(0));
+        }
+    }
+    Cores anywhere(imagine_cores({.topology = "numa:2 pu:1"}), std::make_unique<RecordingBinder>());
+    CpuDevice roaming(anywhere, {});
+    const auto buffer = roaming.row_buffer_type().alloc(tensors, device::Usage::state);
+    EXPECT_EQ(on.binder.memory().size(), bound);
+}
+
+// Pages of files lie on whatever node they were read to.
+TEST(CpuDevice, ANodeUsesNothingWhereItLies) {
+    OnNode on;
+    const ir::TensorDesc plain{ir::DType::F32, {4, 256}}, packed{ir::DType::Q4_0, {32, 256}};
+    EXPECT_FALSE(on.device.row_buffer_type().can_wrap(plain, 4096));
+    alignas(64) static std::byte host[4 * 256 * 4 + 4096];
+    EXPECT_EQ(on.device.row_buffer_type().wrap(std::span(host).first(4 * 256 * 4), plain, 4096), nullptr);
+    EXPECT_TRUE(on.device.buffer_type(0).describe_images(packed).empty());
+    Cores cores;
+    CpuDevice roaming(cores, {});
+    EXPECT_TRUE(roaming.row_buffer_type().can_wrap(plain, 4096));
+    EXPECT_FALSE(roaming.buffer_type(0).describe_images(packed).empty());
 }
 
 TEST(CpuDevice, PacksUnlessItMustNot) {

@@ -35,6 +35,7 @@ std::unique_ptr<device::Buffer> CpuBufferType::alloc(std::span<const device::Sto
     for (const device::StoredTensor& tensor : tensors) total += bytes(tensor);
     if (total == 0) total = kAlignment;
     std::byte* memory = map_pages(device_name_, static_cast<size_t>(total));
+    if (pages_.node >= 0) pages_.cores.bind_memory(memory, static_cast<size_t>(total), pages_.node);
     // Large pages, if the system likes: weights and caches are read in long runs.
     if (usage == device::Usage::weights || usage == device::Usage::state)
         madvise(memory, static_cast<size_t>(total), MADV_HUGEPAGE);
@@ -67,18 +68,18 @@ std::unique_ptr<device::Buffer> CpuBufferType::use(const std::byte* host,
 }
 
 bool CpuBufferType::can_wrap(const device::StoredTensor&, int64_t readable_behind) const {
-    return is_rows() && readable_behind >= kOverRead;
+    return uses_files() && is_rows() && readable_behind >= kOverRead;
 }
 
 std::vector<device::ImageDescription> CpuBufferType::describe_images(
     const device::StoredTensor& tensor) const {
-    if (is_rows()) return {};
+    if (is_rows() || !uses_files()) return {};
     return {{.layout_id = description_.layout_id, .bytes = bytes(tensor)}};
 }
 
 std::unique_ptr<device::Buffer> CpuBufferType::wrap_images(std::span<const device::Image> images,
                                                            const device::StoredTensor& tensor) {
-    if (is_rows() || images.size() != 1) return nullptr;
+    if (is_rows() || !uses_files() || images.size() != 1) return nullptr;
     const device::Image& image = images.front();
     const bool aligned = reinterpret_cast<uintptr_t>(image.data()) % kAlignment == 0;
     if (!aligned || static_cast<int64_t>(image.size()) != bytes(tensor)) return nullptr;
@@ -86,7 +87,8 @@ std::unique_ptr<device::Buffer> CpuBufferType::wrap_images(std::span<const devic
 }
 
 std::vector<device::Image> CpuBuffer::images(int32_t tensor) const {
-    if (type_.is_rows()) return {};
+    const device::StoredTensor stored(tensors_[static_cast<size_t>(tensor)]);
+    if (type_.describe_images(stored).empty()) return {};
     const int64_t bytes = type_.bytes(tensors_[static_cast<size_t>(tensor)]);
     return {{begin(tensor), static_cast<size_t>(bytes)}};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/base/cores.h"
 #include "plait/device/device.h"
 
 // The CPU device's memory: anonymous pages, which the system zeroes when they are first touched.
@@ -17,12 +18,20 @@ inline constexpr int64_t kOverRead = 64;
 // Bytes of one tensor in a layout, without alignment and over-read.
 using LayoutBytesFn = int64_t (*)(const ir::TensorDesc& desc);
 
+// Where pages come from: from one NUMA node, or (-1) wherever they are first touched.
+struct PageSource {
+    Cores& cores;  // outlives the memory
+    int node = -1;
+};
+
+// With a node all memory is the device's own: pages of files lie wherever they happened to be read.
 class CpuBufferType : public device::BufferType {
   public:
     // `device_name` is for messages.
-    CpuBufferType(std::string device_name, device::BufferTypeDescription description,
+    CpuBufferType(std::string device_name, PageSource pages, device::BufferTypeDescription description,
                   LayoutBytesFn layout_bytes)
         : device_name_(std::move(device_name)),
+          pages_(pages),
           description_(std::move(description)),
           layout_bytes_(layout_bytes) {}
 
@@ -43,7 +52,10 @@ class CpuBufferType : public device::BufferType {
   private:
     std::unique_ptr<device::Buffer> use(const std::byte* host, const device::StoredTensor& tensor);
 
+    bool uses_files() const { return pages_.node < 0; }
+
     std::string device_name_;
+    PageSource pages_;
     device::BufferTypeDescription description_;
     LayoutBytesFn layout_bytes_;
 };

@@ -25,7 +25,8 @@ void run_activate(const KernelCall& call, int64_t item, std::byte*) {
 class Chain {
   public:
     explicit Chain(int workers)
-        : type_("cpu", {.layout_id = device::kRowLayout, .host_readable = true, .alignment = kAlignment},
+        : type_("cpu", {.cores = cores_},
+                {.layout_id = device::kRowLayout, .host_readable = true, .alignment = kAlignment},
                 [](const TensorDesc& desc) { return desc.bytes(); }),
           kernels_(kernel_list({.simd = &simd::kernels(simd::SimdLevel::scalar), .exact = true})),
           runner_(cores_, workers, {}, "cpu"),
