@@ -4,6 +4,7 @@
 usage: cli_members_test.py PLAIT [unittest's arguments]
 """
 import json
+import os
 
 from cli_support import CliTest, greedy_of, main, MODEL, NO_TOKENIZER, run_flags, synth, WORK
 
@@ -64,7 +65,7 @@ class MembersTest(CliTest):
         self.misused("all zero", *run_flags(*two, "-ts", "0,0"))
         self.misused("expected one of the devices 0 to 1, found 2", *run_flags(*two, "--main-device", 2))
         for devices in ("cpu*0", "cpu*", "cpu*x", "cpu*257", "cpu:0*2", "cpu,", ",cpu", "cpu*2*2", "cpu:99999", "cpu:1-0", "cpu:",
-                        "cpu:numa", ""):
+                        "cpu:numa*2", "cpu:numa,cpu", "numa", ""):
             self.misused("--devices", *run_flags("--devices", devices))
         self.fails("sim0:1M: the model needs", *run_flags("--devices", "sim:1M,sim:1M"))
 
@@ -76,6 +77,37 @@ class MembersTest(CliTest):
         self.fails("sim:12M: the model needs", *greedy_of(*flags, "-ts", "1,1", model=path))
         self.assertIn("shares by free memory", self.done(*greedy_of(*flags, "-ts", "auto", model=path)).err)
 
+
+    def test_numa_nodes(self):
+        # hwloc takes this machine for another one; nothing is bound there.
+        def on(machine):
+            return {"env": {**os.environ, "HWLOC_SYNTHETIC": machine}}
+
+        two = on("numa:2 core:1 pu:1")
+        told = self.done(*run_flags("--devices", "cpu:numa", "-ts", "3,1", "--temp", 0), **two)
+        self.assertIn("tensor mode over 2 members", told.err)
+        for name in ("cpu:node0: ", "cpu:node1: "):
+            self.assertIn(name, told.err)
+        self.assertEqual(told.out, self.done(*run_flags("--devices", "cpu*2", "-ts", "3,1", "--temp", 0)).out)
+        listed = json.loads(self.done("devices", "--devices", "cpu:numa", "--json", **two).out)
+        self.assertEqual([(device["device"], device["memory"], device["node"], device["cores"])
+                          for device in listed["devices"]],
+                         [("cpu:node0", "node0", 0, "0"), ("cpu:node1", "node1", 1, "1")])
+        (WORK / "nodes.json").write_text(json.dumps(listed))
+        plans = [json.loads(self.done("plan", "-m", MODEL, "--json", *flags, **two).out)
+                 for flags in (("--devices", "cpu:numa"), ("--members", WORK / "nodes.json"))]
+        for plan in plans:
+            for member in plan["members"]:
+                self.assertEqual(member["mapped_bytes"], 0)
+                del member["free_bytes"]
+        self.assertEqual(*plans)
+        self.assertIn(", cores 1, ", self.done("devices", "--devices", "cpu:numa", **two).text)
+        self.assertIn("MiB of NUMA node 1 free", self.done("devices", "--devices", "cpu:numa", **two).text)
+        told = self.done(*run_flags("--devices", "cpu:numa"), **on("numa:1 core:2 pu:1")).err
+        self.assertIn("one NUMA node, which is one member, as cpu is", told)
+        self.assertIn("one device: nothing to split", told)
+        self.misused("-ts: expected a share for each device, 2 in all, found 3",
+                     *run_flags("--devices", "cpu:numa", "-ts", "1,1,1"), **two)
 
     def test_the_default_context_leaves_room_for_everything(self):
         path = synth("roomy.gguf", size="layers=12,width=256,heads=8,kv_heads=4,ffn=512,vocab=500,ctx=4096", kind="Q8_0")

@@ -33,7 +33,8 @@ std::optional<uint64_t> obtainable(int node, const ReadSystemFile& read) {
     for (const std::string_view line : split(*text, '\n')) {
         const auto fields = words(line);
         if (fields.size() < 4) continue;
-        for (const std::string_view label : {"MemFree:", "Active(file):", "Inactive(file):", "SReclaimable:"}) {
+        for (const std::string_view label :
+             {"MemFree:", "Active(file):", "Inactive(file):", "SReclaimable:"}) {
             if (fields[2] == label) sum = sum.value_or(0) + parse_number<uint64_t>(fields[3]).value_or(0);
         }
     }

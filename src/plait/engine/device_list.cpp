@@ -55,13 +55,13 @@ std::vector<std::string> texts_of(const std::string& list) {
 
 void check_count(const ListedDevice& device, int count, const std::string& text) {
     if (count > 1 && device.names_cores())
-        throw Error(fmt::format(
-            "device \"{}\": which of these cores each member is to have is not said; name them, "
-            "as in cpu:0-1,cpu:2-3",
-            text));
+        throw Error(
+            fmt::format("device \"{}\": which of these cores each member is to have is not said; name them, "
+                        "as in cpu:0-1,cpu:2-3",
+                        text));
     if (count > 1 && device.is_numa())
-        throw Error(fmt::format("device \"{}\": cpu:numa has a member for each NUMA node; leave out the count",
-                                text));
+        throw Error(fmt::format(
+            "device \"{}\": cpu:numa has a member for each NUMA node; leave out the count", text));
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::vector<std::string> names(const std::string& list, const ImaginedMachine& machine = {.topology = "pu:4"}) {
+std::vector<std::string> names(const std::string& list,
+                               const ImaginedMachine& machine = {.topology = "pu:4"}) {
     const Cores cores(imagine_cores(machine));
     return names_of(expand_numa(parse_device_list(list), cores));
 }
@@ -47,7 +48,8 @@ TEST(DeviceList, AQuotaBelowTheNodesLeavesThoseWithMostCores) {
     EXPECT_THAT(names("cpu:numa", {.topology = "numa:3 pu:3", .usable = {0, 3, 4, 5, 6, 7}, .quota = 1.5}),
                 ElementsAre("cpu:node1", "cpu:node2"));
     EXPECT_THAT(names("cpu:numa", {.topology = "numa:2 pu:2", .quota = 0.5}), ElementsAre("cpu"));
-    EXPECT_THAT(names("cpu:numa", {.topology = "numa:2 pu:2", .quota = 2}), ElementsAre("cpu:node0", "cpu:node1"));
+    EXPECT_THAT(names("cpu:numa", {.topology = "numa:2 pu:2", .quota = 2}),
+                ElementsAre("cpu:node0", "cpu:node1"));
 }
 
 TEST(DeviceList, RefusesWithASentence) {
@@ -55,9 +57,11 @@ TEST(DeviceList, RefusesWithASentence) {
     EXPECT_THAT(parsing("cpu:0-1*2"), ThrowsMessage<Error>(HasSubstr("as in cpu:0-1,cpu:2-3")));
     EXPECT_THAT(parsing("cpu:numa*2"), ThrowsMessage<Error>(HasSubstr("leave out the count")));
     for (const char* list : {"cpu:numa,cpu", "cpu:0,cpu:numa", "cpu:numa,cpu:numa", "cpu*2,cpu:numa"})
-        EXPECT_THAT(parsing(list), ThrowsMessage<Error>(HasSubstr("cpu:numa takes all usable cores"))) << list;
+        EXPECT_THAT(parsing(list), ThrowsMessage<Error>(HasSubstr("cpu:numa takes all usable cores")))
+            << list;
     EXPECT_THAT(parsing("cpu*257"), ThrowsMessage<Error>(HasSubstr("a count from 1 to 256")));
-    EXPECT_THAT(parsing("cpu*200,cpu*200"), ThrowsMessage<Error>(HasSubstr("at most 256 devices, found 400")));
+    EXPECT_THAT(parsing("cpu*200,cpu*200"),
+                ThrowsMessage<Error>(HasSubstr("at most 256 devices, found 400")));
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ std::vector<int> deal(int count, std::span<const int> weights, int least) {
     std::vector<size_t> order(weights.size());
     std::iota(order.begin(), order.end(), size_t{0});
     for (int weight : weights) dealt.push_back(static_cast<int>(int64_t{count} * weight / sum));
-    std::ranges::stable_sort(order, std::greater{}, [&](size_t i) { return int64_t{count} * weights[i] % sum; });
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](size_t i) { return int64_t{count} * weights[i] % sum; });
     const int left = count - std::accumulate(dealt.begin(), dealt.end(), 0);
     for (int i = 0; i < left; ++i) ++dealt[order[static_cast<size_t>(i)]];
     for (size_t i = 0; i < dealt.size(); ++i) {
@@ -64,7 +65,8 @@ std::vector<MemberCores> deal_cores(std::span<const ListedDevice> devices, int t
         if (devices[i].node != nullptr) members[i].pins = filled(*devices[i].node, cores);
     }
     std::vector<int> workers = natural_workers(devices, members, cores);
-    if (threads > 0 && std::ranges::any_of(devices, &ListedDevice::is_cpu)) workers = deal(threads, workers, 1);
+    if (threads > 0 && std::ranges::any_of(devices, &ListedDevice::is_cpu))
+        workers = deal(threads, workers, 1);
     for (size_t i = 0; i < members.size(); ++i) {
         members[i].workers = workers[i];
         const auto used = static_cast<size_t>(workers[i]);

@@ -13,10 +13,10 @@ struct MemberCores {
     std::vector<int> pins;  // worker k runs on pins[k % pins.size()]; none: wherever the system likes
 };
 
-// `threads` workers, or (0) all that can run at the same time. Devices that name cores have one for each, nodes
-// have theirs in proportion to their cores, and what is left is dealt to the others as evenly as possible, the
-// first ones getting the remainder. With `threads` and several devices, they are dealt in the proportion of all
-// that. Nobody has less than one. Throws Error as Cores::parse_list does.
+// `threads` workers, or (0) all that can run at the same time. Devices that name cores have one for each,
+// nodes have theirs in proportion to their cores, and what is left is dealt to the others as evenly as
+// possible, the first ones getting the remainder. With `threads` and several devices, they are dealt in the
+// proportion of all that. Nobody has less than one. Throws Error as Cores::parse_list does.
 std::vector<MemberCores> deal_cores(std::span<const ListedDevice> devices, int threads, const Cores& cores);
 
 // `count` things in the proportion of the weights, each at least `least` of them: those with the greatest

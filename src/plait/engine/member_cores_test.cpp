@@ -91,8 +91,9 @@ TEST(MemberCores, ANodeWithFewerWorkersThanCoresUsesPhysicalOnesFirst) {
 }
 
 TEST(MemberCores, NobodyHasNoWorker) {
-    EXPECT_THAT(workers("cpu:numa", {.topology = "numa:2 pu:8", .usable = {0, 1, 2, 3, 4, 5, 6, 8}, .quota = 2}),
-                ElementsAre(2, 1))
+    EXPECT_THAT(
+        workers("cpu:numa", {.topology = "numa:2 pu:8", .usable = {0, 1, 2, 3, 4, 5, 6, 8}, .quota = 2}),
+        ElementsAre(2, 1))
         << "one of the two that the quota grants would be nobody's";
     EXPECT_THAT(workers("cpu:numa", {.topology = "numa:2 core:2 pu:1"}, 1), ElementsAre(1, 1));
     EXPECT_THAT(workers("cpu:numa,sim", {.topology = "numa:2 core:2 pu:1"}, 16), ElementsAre(8, 8, 0));
