@@ -5,6 +5,7 @@ usage: cli_members_test.py PLAIT [unittest's arguments]
 """
 import json
 import os
+import re
 
 from cli_support import CliTest, greedy_of, main, MODEL, NO_TOKENIZER, run_flags, synth, WORK
 
@@ -52,7 +53,7 @@ class MembersTest(CliTest):
                       self.done(*run_flags("--devices", "cpu*2", "-ts", "1,0")).err)
         told = self.done(*greedy_of("--devices", "cpu*5", model=NO_TOKENIZER, ids="1,2")).err
         self.assertIn("warning: cpu0 has no query heads in layer 0", told)
-        self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu*2")).err)
+        self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu*2", "-t", 2)).err)
         # The main member of row mode does everything but products.
         self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu*2", "-sm", "row", "-ts", "0,1")).err)
 
@@ -75,8 +76,38 @@ class MembersTest(CliTest):
         told = self.done(*greedy_of(*flags, model=path))
         self.assertIn("shares by free memory, since equal ones do not fit", told.err)
         self.fails("sim:12M: the model needs", *greedy_of(*flags, "-ts", "1,1", model=path))
-        self.assertIn("shares by free memory", self.done(*greedy_of(*flags, "-ts", "auto", model=path)).err)
+        told = self.done(*greedy_of(*flags, "-ts", "auto", model=path)).err
+        self.assertIn("shares by measured speed as far as the free memory goes", told)
+        self.assertIn("the free memory allows no other shares", told)
 
+
+    def test_shares_by_speed(self):
+        flags = ("--devices", "cpu*2", "-t", 2, "--temp", 0)
+        equal, auto = self.done(*run_flags(*flags)), self.done(*run_flags(*flags, "-ts", "auto"))
+        self.assertIn("equal shares, by measured speed", auto.err)
+        self.assertEqual(auto.out, equal.out)
+        self.assertNotIn("warning", auto.err)
+        unlike = self.done(*run_flags("--devices", "cpu,sim", "-ts", "auto")).err
+        shares = re.search(r"shares by measured speed \(-ts (100,[0-9.]+)\)", unlike)
+        self.assertTrue(shares, unlike)
+        self.assertLess(float(shares[1].split(",")[1]), 50, "reference kernels are slow")
+        self.assertNotIn("sets the pace", unlike)
+        self.done(*run_flags("--devices", "cpu,sim", "-ts", shares[1]))
+        for name, model in (("one", "cpu"), ("none", "cpu,sim -sm none")):
+            told = self.done(*run_flags("--devices", *model.split(), "-ts", "auto")).err
+            self.assertIn("nothing to split", told, name)
+        path = described({"kind": "cpu", "memory_bytes": "1G"}, {"kind": "sim", "memory_bytes": "1G"})
+        self.assertIn("devices that are not here cannot be measured",
+                      self.done("plan", "-m", MODEL, "--members", path, "-ts", "auto").text)
+
+    def test_who_sets_the_pace(self):
+        uneven = ("--devices", "cpu*2", "-t", 3)
+        self.assertIn("warning: cpu1 sets the pace: its 50.0 % of the model (by its threads) take it about 2.0 times as "
+                      "long as cpu0 takes for 50.0 %; -ts 100,50 would be even", self.done(*run_flags(*uneven)).err)
+        self.assertNotIn("warning", self.done(*run_flags(*uneven, "-ts", "100,50")).err)
+        self.assertIn("cpu0 sets the pace: its 75.0 %",
+                      self.done(*run_flags("--devices", "cpu*2", "-t", 2, "-ts", "3,1")).err)
+        self.assertNotIn("warning", self.done(*run_flags("--devices", "cpu,sim")).err)
 
     def test_numa_nodes(self):
         # hwloc takes this machine for another one; nothing is bound there.

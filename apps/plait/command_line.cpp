@@ -113,8 +113,8 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
                "how members add up their terms (default: auto, butterfly)");
     add_parsed(
         app, "--tensor-split", flags.shares, parse_shares,
-        "-ts A,B,...|auto: shares of the devices; 0 gives nothing (default: auto, equal ones, or by free "
-        "memory where those do not fit)")
+        "-ts A,B,...|auto: shares of the devices; 0 gives nothing, auto measures how fast each is (default: "
+        "equal ones, or by free memory where those do not fit)")
         ->type_name("SHARES");
     app.add_option("--main-device", flags.main_device,
                    "device that runs with -sm none, and does all but products with -sm row; counted from 0")

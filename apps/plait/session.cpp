@@ -51,7 +51,8 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
     if (flags.exchange != "f32" && devices > 1)
         throw UsageError(
             fmt::format("--exchange {}: terms can only be exchanged as f32 yet", flags.exchange));
-    if (!flags.shares.empty() && flags.shares != "auto") {
+    split.by_speed = flags.shares == "auto";
+    if (!flags.shares.empty() && !split.by_speed) {
         const std::vector<double> shares = share_list(flags.shares);
         if (shares.size() != static_cast<size_t>(devices))
             throw UsageError(fmt::format("-ts: expected a share for each device, {} in all, found {}",

@@ -48,7 +48,8 @@ TEST(Numa, AllThatAMemberHoldsIsBoundToItsNode) {
         const engine::MemoryNeeds& needs = engine.prepared().members[member];
         EXPECT_EQ(needs.mapped_weights, 0) << "pages of files lie anywhere";
         EXPECT_GT(needs.weights, 0);
-        EXPECT_EQ(engine.prepared().device->describe().member(member).memory, "node" + std::to_string(member));
+        EXPECT_EQ(engine.prepared().device->describe().member(member).memory,
+                  "node" + std::to_string(member));
     }
 }
 

@@ -28,7 +28,8 @@ enum class SplitMode : uint8_t {
 // How several devices work on one model; of no effect with one.
 struct SplitOptions {
     SplitMode mode = SplitMode::automatic;
-    std::vector<double> shares;  // by member; empty: equal
+    std::vector<double> shares;  // by member; empty: equal, or
+    bool by_speed = false;       // as fast as each member is
     int main_device = 0;         // of mode `none`: the one that runs; of `row`: the main one
     plan::EmbeddingSplit embedding = plan::EmbeddingSplit::automatic;
     plan::ExpertSplit experts = plan::ExpertSplit::inner;

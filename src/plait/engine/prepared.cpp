@@ -11,6 +11,8 @@
 #include "plait/base/log.h"
 #include "plait/engine/devices.h"
 #include "plait/engine/ladder.h"
+#include "plait/engine/member_speed.h"
+#include "plait/engine/shares.h"
 
 namespace plait::engine {
 namespace {
@@ -312,7 +314,7 @@ int64_t affordable_state(const Prepared& prepared) {
 }
 
 // Makes the device, which gives its members these shares; none: equal ones.
-void make_device_with(Prepared& prepared, const std::vector<double>& shares, const char* note) {
+void make_device_with(Prepared& prepared, const std::vector<double>& shares, const std::string& note) {
     prepared.programs.clear();  // they belong to the former device
     prepared.options.split.shares = shares;
     prepared.device = make_device(prepared.options, *prepared.cores);
@@ -323,32 +325,102 @@ void make_device_with(Prepared& prepared, const std::vector<double>& shares, con
     prepared.shares_note = note;
 }
 
-// By the room that each member has beside what it holds whole; empty where that says nothing.
-std::vector<double> shares_by_memory(const Prepared& prepared) {
+// Bytes that each member has beside what it holds whole; those in one memory have as much each.
+std::vector<double> rooms_of(const Prepared& prepared) {
     const auto memories = memories_of(prepared);
-    std::vector<double> shares;
-    double sum = 0;
+    std::vector<double> rooms;
     for (size_t member = 0; member < prepared.members.size(); ++member) {
         const MemoryNeeds& needs = prepared.members[member];
         const SharedMemory& memory = memories.at(prepared.device->describe().member(member).memory);
         const int64_t room =
             memory.free / memory.members - std::min(needs.mirrored, needs.weights) - needs.compute;
-        shares.push_back(static_cast<double>(std::max<int64_t>(0, room)));
-        sum += shares.back();
+        rooms.push_back(static_cast<double>(std::max<int64_t>(0, room)));
     }
-    return sum > 0 ? shares : std::vector<double>();
+    return rooms;
 }
 
-// Where equal shares do not fit, others may.
-void share_by_memory(Prepared& prepared, const EngineOptions& asked) {
+// Empty where the rooms say nothing.
+std::vector<double> shares_by_memory(const Prepared& prepared) {
+    const std::vector<double> rooms = rooms_of(prepared);
+    return std::accumulate(rooms.begin(), rooms.end(), 0.0) > 0 ? rooms : std::vector<double>();
+}
+
+// What speed asks for, as far as there is room; empty where it says nothing.
+std::vector<double> shares_by_speed_and_memory(const Prepared& prepared, const std::vector<double>& wanted) {
+    // Parts are whole heads and blocks: somewhat less than the room.
+    constexpr double kMargin = 15.0 / 16;
+    double divided = 0;
+    for (const MemoryNeeds& needs : prepared.members)
+        divided += static_cast<double>(needs.weights - std::min(needs.mirrored, needs.weights) + needs.state);
+    std::vector<double> limits = rooms_of(prepared);
+    for (double& limit : limits) limit *= kMargin / divided;
+    return within_limits(wanted, limits);
+}
+
+// Keeps the device with these shares if less is missing then.
+bool try_shares(Prepared& prepared, const EngineOptions& asked, const std::vector<double>& shares,
+                const std::string& note) {
+    if (shares.size() < 2) return false;
     const int64_t missing = missing_memory(prepared);
-    const std::vector<double> shares = shares_by_memory(prepared);
-    if (missing <= 0 || shares.size() < 2) return;
-    make_device_with(prepared, shares, "shares by free memory, since equal ones do not fit");
+    const std::vector<double> before = prepared.options.split.shares;
+    const std::string note_before = prepared.shares_note;
+    make_device_with(prepared, shares, note);
     settle(prepared, asked, {asked.context, "as asked"});
-    if (missing_memory(prepared) < missing) return;
-    make_device_with(prepared, {}, kEqualShares);
+    if (missing_memory(prepared) < missing) return prepared.shares_follow_memory = true;
+    make_device_with(prepared, before, note_before);
     settle(prepared, asked, {asked.context, "as asked"});
+    return false;
+}
+
+// Where the shares do not fit, others may.
+void share_by_memory(Prepared& prepared, const EngineOptions& asked) {
+    if (missing_memory(prepared) <= 0) return;
+    const std::vector<double> wanted = prepared.options.split.shares;
+    if (!wanted.empty()) {
+        try_shares(prepared, asked, shares_by_speed_and_memory(prepared, wanted),
+                   "shares by measured speed as far as the free memory goes");
+        if (missing_memory(prepared) <= 0) return;
+    }
+    try_shares(prepared, asked, shares_by_memory(prepared),
+               fmt::format("shares by free memory, since {} do not fit",
+                           wanted.empty() ? "equal ones" : "those by speed"));
+}
+
+// By member, in one unit: threads, where all else is alike; empty where that cannot be said.
+std::vector<double> speeds_by_threads(const device::DeviceDescription& device) {
+    std::vector<double> speeds;
+    for (int member = 0; member < device.member_count(); ++member) {
+        const device::DeviceDescription& one = device.member(static_cast<size_t>(member));
+        if (one.kind != "cpu" || one.signature != device.member(0).signature) return {};
+        speeds.push_back(one.workers);
+    }
+    return speeds;
+}
+
+// Makes the device with the shares that were asked for, or with equal ones, or with those that its members'
+// speeds ask for.
+void make_first_device(Prepared& prepared) {
+    const SplitOptions& split = prepared.options.split;
+    const bool measured = split.by_speed && split.shares.empty() && prepared.options.described.empty();
+    std::vector<std::unique_ptr<device::Device>> members;
+    if (measured) members = make_members(prepared.options, *prepared.cores);
+    if (members.size() < 2) {
+        const bool described = split.by_speed && !prepared.options.described.empty();
+        make_device_with(prepared, split.shares,
+                         !split.shares.empty() ? "shares as asked"
+                         : described ? "equal shares, since devices that are not here cannot be measured"
+                                     : kEqualShares);
+        prepared.speeds = speeds_by_threads(prepared.device->describe());
+        return;
+    }
+    for (const MemberSpeed& speed : measure_members(members, most_common_format(prepared.file)))
+        prepared.speeds.push_back(speed.both());
+    const std::vector<double> shares = shares_by_speed(prepared.speeds);
+    members.clear();
+    const bool equal = std::ranges::count(shares, shares.front()) == static_cast<int64_t>(shares.size());
+    make_device_with(prepared, shares,
+                     equal ? "equal shares, by measured speed"
+                           : fmt::format("shares by measured speed (-ts {})", format_shares(shares)));
 }
 
 // Makes room by a smaller context: the largest to within an eighth for which nothing is missing, or, where
@@ -390,7 +462,7 @@ Prepared prepare(const EngineOptions& options, std::unique_ptr<Cores> cores) {
     prepared.cores = cores != nullptr ? std::move(cores) : std::make_unique<Cores>();
     prepared.device_notes = device_notes(options, *prepared.cores);
     const bool asked = !options.split.shares.empty();
-    make_device_with(prepared, options.split.shares, asked ? "shares as asked" : kEqualShares);
+    make_first_device(prepared);
     settle(prepared, options, {options.context, "as asked"});
     if (!asked) share_by_memory(prepared, options);
     // What weights and compute take beside the cache is known only now; a context nobody asked for makes room

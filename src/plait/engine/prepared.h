@@ -46,6 +46,8 @@ struct Prepared {
     MemoryNeeds memory;                                      // of all
     std::vector<double> shares;                              // of the model, by member; their sum is 1
     std::string shares_note;                                 // how they were chosen, for people
+    bool shares_follow_memory = false;                       // others would not fit
+    std::vector<double> speeds;  // by member, in one unit; empty where they cannot be compared
 
     // The state tensors, in graph order.
     std::vector<device::StoredTensor> state_tensors() const;

@@ -7,6 +7,7 @@
 
 #include "plait/base/log.h"
 #include "plait/collectives/lower.h"
+#include "plait/engine/shares.h"
 
 namespace plait::tools {
 namespace {
@@ -92,6 +93,28 @@ std::vector<int> layers_without_heads(const engine::Prepared& prepared, int memb
     return layers;
 }
 
+// One member that makes the others wait; empty if none does. In row mode the main member does all the rest,
+// which shares say nothing of.
+std::string pace_warning(const engine::Prepared& prepared) {
+    if (prepared.speeds.empty() || prepared.options.split.mode == engine::SplitMode::row) return {};
+    const engine::Pace pace = engine::pace_of(prepared.shares, prepared.speeds);
+    if (pace.slowest < 0) return {};
+    const auto name = [&](int member) {
+        return prepared.device->describe().member(static_cast<size_t>(member)).name;
+    };
+    const std::string better =
+        prepared.shares_follow_memory
+            ? "the free memory allows no other shares"
+            : fmt::format("-ts {} would be even",
+                          engine::format_shares(engine::shares_by_speed(prepared.speeds)));
+    return fmt::format(
+        "{} sets the pace: its {:.1f} % of the model {} take it about {:.1f} times as long as {} takes for "
+        "{:.1f} %; {}",
+        name(pace.slowest), 100 * prepared.shares[static_cast<size_t>(pace.slowest)],
+        prepared.options.split.by_speed ? "(as measured)" : "(by its threads)", pace.times,
+        name(pace.fastest), 100 * prepared.shares[static_cast<size_t>(pace.fastest)], better);
+}
+
 }  // namespace
 
 std::string start_text(const engine::Prepared& prepared) {
@@ -120,6 +143,7 @@ std::vector<std::string> start_warnings(const engine::Prepared& prepared) {
             "network; fewer members or other shares (-ts) would give it some",
             name, layers.size() == 1 ? "" : "s", runs_text(layers)));
     }
+    if (const std::string pace = pace_warning(prepared); !pace.empty()) warnings.push_back(pace);
     return warnings;
 }
 

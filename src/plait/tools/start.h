@@ -12,7 +12,8 @@ namespace plait::tools {
 // context.
 std::string start_text(const engine::Prepared& prepared);
 
-// What is likely not meant: members that have a share of nothing, or no query heads in some layers.
+// What is likely not meant: members that have a share of nothing, or no query heads in some layers, and one
+// that makes all others wait.
 std::vector<std::string> start_warnings(const engine::Prepared& prepared);
 
 // Logs both.
