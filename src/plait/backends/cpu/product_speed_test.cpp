@@ -46,7 +46,9 @@ void check(CpuDevice& device, DType type, const char* layout) {
         EXPECT_TRUE(std::isfinite(rate));
         EXPECT_GT(rate, 0);
     }
-    if (!kSpeedsMeanLittle) EXPECT_LT(speed.kernel, kSeenThrough * speed.instructions);
+    if (!kSpeedsMeanLittle) {
+        EXPECT_LT(speed.kernel, kSeenThrough * speed.instructions);
+    }
 }
 
 // Codes of every kind: 2, 4, 5 and 6 bits, signed, and with one or two scales.
