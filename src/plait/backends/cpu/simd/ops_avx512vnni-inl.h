@@ -67,7 +67,7 @@ struct ZmmOps : ZmmBase {
     }
     // In a register also where every use could load it.
     static B held(B v) {
-        asm("" : "+v"(v));
+        blur(v);
         return v;
     }
     static B low_nibbles(B v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }

@@ -67,6 +67,8 @@ inline __m512i simde_srai_epi32(__m512i v, int count) { return simde_sra_epi32(v
 #define _mm512_cvtph_ps simde_cvtph_ps
 #define _mm512_sra_epi32 simde_sra_epi32
 #define _mm512_srai_epi32 simde_srai_epi32
+#undef _mm512_shuffle_f32x4  // SIMDe leaves the name to the compiler
+#define _mm512_shuffle_f32x4 simde_mm512_shuffle_f32x4
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32 call_dpbusd
 #undef _mm256_dpbusd_epi32
