@@ -89,8 +89,9 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
                "seed of sampling (default, and -1: drawn and printed)")
         ->type_name("N");
     add_pre(app, flags.pre);
-    app.add_flag("--verify", flags.verify,
-                 "hash the whole model file, report the hash, and check kept packed weights");
+    app.add_flag(
+        "--verify", flags.verify,
+        "hash the whole model file, report the hash, and compare kept packed weights with their own hashes");
     add_number(app, "--truncate-prompt", flags.truncate_prompt, 1,
                "keep only the last N tokens of a longer prompt");
     app.add_option("--report", flags.report, "write metrics to this file as JSON")->type_name("FILE");

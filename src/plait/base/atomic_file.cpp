@@ -20,9 +20,10 @@ namespace fs = std::filesystem;
 // pieces as large as a large page, which a mapping of the file can use.
 constexpr size_t kBufferBytes = 2 << 20;
 
-// Where the bytes shall end up: what `path` points to if it is a link to a file, else `path` itself.
-fs::path resolved_target(const fs::path& path) {
+// Where the bytes shall end up: what `path` points to if it is a link that is followed, else `path` itself.
+fs::path resolved_target(const fs::path& path, AtomicFile::Link link) {
     std::error_code error;
+    if (link == AtomicFile::Link::replace && fs::is_symlink(fs::symlink_status(path, error))) return path;
     const fs::file_status status = fs::status(path, error);
     if (!fs::exists(status)) return path;
     if (!fs::is_regular_file(status))
@@ -33,7 +34,7 @@ fs::path resolved_target(const fs::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : target_(resolved_target(path)) {
+AtomicFile::AtomicFile(const fs::path& path, Link link) : target_(resolved_target(path, link)) {
     buffer_.reserve(kBufferBytes);
     open_partial();
 }

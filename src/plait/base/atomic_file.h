@@ -16,9 +16,12 @@ namespace plait {
 // neighbour). Used by one thread at a time.
 class AtomicFile {
   public:
+    // What becomes of a symbolic link as target: what it points to is written, or the link makes room.
+    enum class Link { follow, replace };
+
     // Throws Error when the folder cannot be written to, or when the target exists and is not a regular file
-    // (so that a device or a folder is never replaced). A symbolic link as target is followed.
-    explicit AtomicFile(const std::filesystem::path& path);
+    // (so that a device or a folder is never replaced).
+    explicit AtomicFile(const std::filesystem::path& path, Link link = Link::follow);
     ~AtomicFile();
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;

@@ -118,6 +118,21 @@ TEST_F(AtomicFileTest, FollowsALinkAndKeepsIt) {
     EXPECT_EQ(contents(folder_ / "real"), "new");
 }
 
+TEST_F(AtomicFileTest, ReplacesALinkWhereAskedAndLeavesWhatItPointsTo) {
+    std::ofstream(folder_ / "real") << "old";
+    for (const char* target : {"real", "nothing"}) {
+        fs::remove(folder_ / "link");
+        fs::create_symlink(target, folder_ / "link");
+        AtomicFile file(folder_ / "link", AtomicFile::Link::replace);
+        file.write(bytes_of("new"));
+        file.commit();
+        EXPECT_FALSE(fs::is_symlink(folder_ / "link"));
+        EXPECT_EQ(contents(folder_ / "link"), "new");
+        EXPECT_EQ(contents(folder_ / "real"), "old");
+        EXPECT_FALSE(fs::exists(folder_ / "nothing"));
+    }
+}
+
 TEST_F(AtomicFileTest, RespectsTheUmask) {
     const mode_t before = ::umask(022);
     AtomicFile file(folder_ / "out");

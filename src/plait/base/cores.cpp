@@ -74,14 +74,6 @@ std::vector<int> Cores::parse_list(std::string_view list) const {
     return chosen;
 }
 
-std::vector<int> Cores::deal(int members) const {
-    ENSURE(members >= 1, "cores are dealt to at least one member");
-    std::vector<int> shares(static_cast<size_t>(members), usable_ / members);
-    std::fill_n(shares.begin(), usable_ % members, usable_ / members + 1);
-    for (int& share : shares) share = std::max(share, 1);
-    return shares;
-}
-
 Cores::Lease Cores::lease(int workers, std::span<const int> pins) {
     ENSURE(workers >= 1, "a lease is for at least one worker");
     return Lease(*this, workers, {pins.begin(), pins.end()});

@@ -42,10 +42,6 @@ class Cores {
     // one that this process may not use.
     std::vector<int> parse_list(std::string_view list) const;
 
-    // Worker counts that deal usable() out to `members` >= 1 devices: as even as possible, the first ones get
-    // the remainder, nobody less than 1 (so more members than cores share them).
-    std::vector<int> deal(int members) const;
-
     // Keeps workers counted for as long as it lives. Movable; a moved-from lease counts nothing.
     class Lease {
       public:

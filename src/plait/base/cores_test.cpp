@@ -55,14 +55,6 @@ TEST(CoresTest, RefusesListsWithASentence) {
         EXPECT_THAT(parse(bad), ThrowsMessage<Error>(HasSubstr("expected a core like '4'"))) << bad;
 }
 
-TEST(CoresTest, DealsEvenly) {
-    const Cores cores(map_of({0, 1, 2, 3, 4}));
-    EXPECT_THAT(cores.deal(1), ElementsAre(5));
-    EXPECT_THAT(cores.deal(2), ElementsAre(3, 2));
-    EXPECT_THAT(cores.deal(5), ElementsAre(1, 1, 1, 1, 1));
-    EXPECT_THAT(cores.deal(7), ElementsAre(1, 1, 1, 1, 1, 1, 1));
-}
-
 TEST(CoresTest, SpinningEndsWithTheFirstWorkerTooMany) {
     Cores cores(map_of({0, 1}));
     EXPECT_TRUE(cores.spin_allowed());

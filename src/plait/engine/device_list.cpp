@@ -39,6 +39,11 @@ int parse_count(const std::string& text, const std::string& device) {
     return count;
 }
 
+void check_size(std::span<const ListedDevice> devices) {
+    if (devices.size() > kMostDevices)
+        throw Error(fmt::format("expected at most {} devices, found {}", kMostDevices, devices.size()));
+}
+
 // A comma that goes on with a core number belongs to a list of cores.
 std::vector<std::string> texts_of(const std::string& list) {
     std::vector<std::string> texts(1);
@@ -75,8 +80,7 @@ std::vector<ListedDevice> parse_device_list(const std::string& list) {
         check_count(device, count, text);
         devices.insert(devices.end(), static_cast<size_t>(count), device);
     }
-    if (devices.size() > kMostDevices)
-        throw Error(fmt::format("expected at most {} devices, found {}", kMostDevices, devices.size()));
+    check_size(devices);
     if (std::ranges::any_of(devices, &ListedDevice::is_numa) &&
         std::ranges::count_if(devices, &ListedDevice::is_cpu) > 1)
         throw Error(fmt::format(
@@ -104,6 +108,7 @@ std::vector<ListedDevice> expand_numa(std::vector<ListedDevice> devices, const C
     std::vector<ListedDevice> members(nodes.size(), *numa);
     for (size_t i = 0; i < nodes.size(); ++i) members[i].node = nodes[i];
     devices.insert(devices.erase(numa), members.begin(), members.end());
+    check_size(devices);
     return devices;
 }
 

@@ -53,6 +53,8 @@ TEST(DeviceList, AQuotaBelowTheNodesLeavesThoseWithMostCores) {
 }
 
 TEST(DeviceList, RefusesWithASentence) {
+    EXPECT_THAT([] { names("cpu:numa", {.topology = "numa:257 core:1 pu:1"}); },
+                ThrowsMessage<Error>(HasSubstr("at most 256 devices, found 257")));
     EXPECT_THAT(parsing("gpu"), ThrowsMessage<Error>(HasSubstr("\"gpu\" is unknown; known are cpu, ")));
     EXPECT_THAT(parsing("cpu:0-1*2"), ThrowsMessage<Error>(HasSubstr("as in cpu:0-1,cpu:2-3")));
     EXPECT_THAT(parsing("cpu:numa*2"), ThrowsMessage<Error>(HasSubstr("leave out the count")));

@@ -174,7 +174,9 @@ void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice&
     EngineOptions& options = prepared.options;
     const std::string why = choose_context(prepared, asked, context);
     options.micro_batch = micro_batch_for(asked, options.context);
-    options.max_outputs = asked.max_outputs == 0 ? asked.max_sequences : asked.max_outputs;
+    // No step has more tokens than a micro-batch.
+    options.max_outputs =
+        std::min(asked.max_outputs == 0 ? asked.max_sequences : asked.max_outputs, options.micro_batch);
     prepared.pages = state_pages(*prepared.model, asked, options.context);
     prepared.programs.clear();
     compile(prepared);

@@ -11,6 +11,8 @@ namespace plait::engine {
 namespace {
 
 constexpr double kAlike = 0.9;
+// Who has less does not count.
+constexpr double kLeastShare = 1e-3;
 constexpr double kPatience = 1.25;
 
 double two_digits(double value) {
@@ -79,7 +81,7 @@ Pace pace_of(std::span<const double> shares, std::span<const double> speeds) {
         return shares[static_cast<size_t>(member)] / speeds[static_cast<size_t>(member)];
     };
     for (int member = 0; member < static_cast<int>(shares.size()); ++member) {
-        if (time(member) <= 0) continue;
+        if (shares[static_cast<size_t>(member)] < kLeastShare) continue;
         if (pace.slowest < 0 || time(member) > time(pace.slowest)) pace.slowest = member;
         if (pace.fastest < 0 || time(member) < time(pace.fastest)) pace.fastest = member;
     }

@@ -78,8 +78,8 @@ void PackCacheWriter::work(bool in_background) noexcept {
 bool PackCacheWriter::begin() {
     make_cache_folder(task_.path.parent_path());
     if (!make_room(task_.path, file_bytes_, task_.most_bytes)) {
-        log_debug(fmt::format("packed weights are not kept: no room for {:.0f} MiB in {}", mib(file_bytes_),
-                              task_.path.parent_path().string()));
+        log_info(fmt::format("packed weights are not kept: no room for {:.0f} MiB in {}", mib(file_bytes_),
+                             task_.path.parent_path().string()));
         return false;
     }
     file_.emplace(task_.path, task_.key, task_.images);

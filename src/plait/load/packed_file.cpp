@@ -166,7 +166,10 @@ void PackedFileWriter::FreeHash::operator()(XXH3_state_s* state) const { XXH3_fr
 
 PackedFileWriter::PackedFileWriter(const fs::path& path, std::string key,
                                    std::vector<std::span<const std::byte>> images)
-    : key_(std::move(key)), images_(std::move(images)), file_(path), hash_(XXH3_createState()) {
+    : key_(std::move(key)),
+      images_(std::move(images)),
+      file_(path, AtomicFile::Link::replace),
+      hash_(XXH3_createState()) {
     const PackedFileContents contents = contents_of(key_, images_);
     const Places places(contents);
     offsets_ = places.images;
