@@ -63,12 +63,20 @@ double squared_error(std::span<const float> expected, std::span<const float> act
 
 bool is_quant(const GoldenModel& model) { return std::string_view(model.name).starts_with("quant/"); }
 
+// The same without the host between: the same bits.
+void expect_embedded(EngineOptions options, std::span<const int32_t> ids, std::span<const float> stepped) {
+    options.split.check_members = false;
+    const std::vector<float> embedded = all_logits(options, ids);
+    EXPECT_TRUE(std::ranges::equal(embedded, stepped)) << "members that run together differ";
+}
+
 void expect_equal(const std::filesystem::path& folder, const GoldenModel& model, const Members& members) {
     SCOPED_TRACE(std::string(model.name) + " on " + members.devices);
     const Golden golden = models::test::read_golden(folder, model.name);
     const auto logits = all_logits(options_for(golden, members), golden.ids);
     EXPECT_EQ(models::test::logits_fault(golden, logits, std::max(1e-9, model.exact_bound)), "");
     EXPECT_EQ(models::test::greedy_fault(golden, logits, 0), "");
+    expect_embedded(options_for(golden, members), golden.ids, logits);
 }
 
 // The default path, whose own error is larger: no more of it than on one member.

@@ -41,6 +41,7 @@ struct Setting {
     const char* devices;
     const char* architecture;
     engine::SplitMode mode = engine::SplitMode::automatic;
+    bool together = false;  // members run whole segments together: only taps are borders
 };
 
 std::filesystem::path model(const Setting& setting) {
@@ -58,6 +59,7 @@ EngineOptions struck_options(const Setting& setting, Striker& striker) {
     options.page_tokens = 16;
     options.tap = [&striker](int, const std::string&, std::span<const float>) { striker.border(); };
     options.split.mode = setting.mode;
+    if (setting.together) return options;
     options.split.check_members = true;
     options.split.on_move = [&striker](const collectives::Move&, std::span<std::byte>) { striker.border(); };
     return options;
@@ -115,25 +117,27 @@ Undisturbed undisturbed(const Setting& setting) {
 bool is_one_member(const Setting& setting) { return !std::strpbrk(setting.devices, "*,"); }
 
 class TransactionTest : public testing::TestWithParam<Setting> {};
-INSTANTIATE_TEST_SUITE_P(Settings, TransactionTest,
-                         testing::Values(Setting{"cpu", "llama"}, Setting{"sim", "llama"},
-                                         Setting{"cpu", "gemma2"}, Setting{"sim", "gemma2"},
-                                         Setting{"cpu*2", "llama"}, Setting{"cpu,sim", "llama"},
-                                         Setting{"cpu*2", "gemma2"}, Setting{"cpu,sim", "gemma2"},
-                                         Setting{"cpu,sim", "gemma2", engine::SplitMode::row}),
-                         [](const auto& setting) {
-                             std::string devices = setting.param.devices;
-                             std::ranges::replace_if(
-                                 devices, [](char c) { return c == '*' || c == ','; }, '_');
-                             const bool rows = setting.param.mode == engine::SplitMode::row;
-                             return std::string(setting.param.architecture) + "_" + devices +
-                                    (rows ? "_rows" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Settings, TransactionTest,
+    testing::Values(Setting{"cpu", "llama"}, Setting{"sim", "llama"}, Setting{"cpu", "gemma2"},
+                    Setting{"sim", "gemma2"}, Setting{"cpu*2", "llama"}, Setting{"cpu,sim", "llama"},
+                    Setting{"cpu*2", "gemma2"}, Setting{"cpu,sim", "gemma2"},
+                    Setting{"cpu,sim", "gemma2", engine::SplitMode::row},
+                    Setting{.devices = "cpu*2", .architecture = "llama", .together = true},
+                    Setting{.devices = "cpu*3", .architecture = "gemma2", .together = true}),
+    [](const auto& setting) {
+        std::string devices = setting.param.devices;
+        std::ranges::replace_if(
+            devices, [](char c) { return c == '*' || c == ','; }, '_');
+        const bool rows = setting.param.mode == engine::SplitMode::row;
+        return std::string(setting.param.architecture) + "_" + devices + (rows ? "_rows" : "") +
+               (setting.param.together ? "_together" : "");
+    });
 
 TEST_P(TransactionTest, FaultsAtEverySegmentBorderLeaveNoTrace) {
     const auto [expected, borders] = undisturbed(GetParam());
     // Three layers, so three taps; among members two sums each as well, with a value each way.
-    if (is_one_member(GetParam())) {
+    if (is_one_member(GetParam()) || GetParam().together) {
         EXPECT_EQ(borders, 3);
     } else {
         EXPECT_GE(borders, 3 + 3 * 2 * 2);

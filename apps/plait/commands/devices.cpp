@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "../commands.h"
 #include "../session.h"
 #include "plait/backends/cpu/simd/select.h"
@@ -25,6 +27,9 @@ void devices(const DevicesCommand& command) {
         return;
     }
     report.speeds = tools::measure_memory(cores, cores.usable());
+    const auto has_cores = [](const device::DeviceDescription& device) { return device.kind == "cpu"; };
+    if (report.devices.size() > 1 && std::ranges::all_of(report.devices, has_cores))
+        report.sums = tools::measure_sums(cores, static_cast<int>(report.devices.size()));
     report.features = describe(probe_cpu().features);
     report.best_simd = backends::cpu::simd::name(backends::cpu::simd::best_level());
     write_stdout(command.json ? tools::devices_json(report) + "\n" : tools::devices_text(report));

@@ -9,6 +9,7 @@ Barrier::Barrier(int workers, const Cores& cores) : workers_(static_cast<uint32_
 }
 
 bool Barrier::wait(const std::atomic<uint32_t>& stop) {
+    if (workers_ == 1) return stop.load(std::memory_order_acquire) == 0;
     const uint32_t round = released_.now();
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < workers_) {
         released_.wait_past(round, cores_);

@@ -19,6 +19,10 @@ Placement Device::place_model(std::span<const ir::WeightSpec> weights,
     return placement;
 }
 
+void Device::join(Communicator& /*communicator*/, int /*member*/) {
+    ENSURE(false, "a device joins what it can embed");
+}
+
 std::unique_ptr<Buffer> BufferType::alloc(std::span<const ir::TensorDesc> tensors, Usage usage) {
     const std::vector<StoredTensor> stored(tensors.begin(), tensors.end());
     return alloc(std::span<const StoredTensor>(stored), usage);

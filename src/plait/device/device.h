@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plait/base/cancel.h"
+#include "plait/device/communicator.h"
 #include "plait/device/describe.h"
 #include "plait/ir/graph.h"
 #include "plait/ir/layout.h"
@@ -94,6 +95,14 @@ class Device {
 
     virtual std::unique_ptr<Stream> make_stream() = 0;
     virtual std::unique_ptr<Event> make_event() = 0;
+
+    // Whether programs of this device can meet those of other members through such a communicator.
+    virtual bool can_embed(CommunicatorKind /*kind*/) const { return false; }
+    // Makes this the device of one of a communicator's members, before its first stream. compile() takes
+    // collectives from then on. A run is one with those of the other members: whoever runs them queues the
+    // same segment of every member, with one stop word, before waiting for any. `communicator` outlives the
+    // device. Only where can_embed() says so.
+    virtual void join(Communicator& communicator, int member);
 
     // Measures products of many rows with weights like this one, stored in that buffer type, while the device
     // has nothing else to do. nullopt from devices that cannot tell.

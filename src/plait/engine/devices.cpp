@@ -135,6 +135,7 @@ std::unique_ptr<device::Device> make_device(const EngineOptions& options, Cores&
                                                         .by_rows = split.mode == SplitMode::row,
                                                         .main = split.main_device,
                                                         .check_members = split.check_members,
+                                                        .stepped = split.stepped,
                                                         .on_move = split.on_move});
 }
 

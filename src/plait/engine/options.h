@@ -37,6 +37,7 @@ struct SplitOptions {
     bool check_members = false;  // compare what members hold alike, bit for bit; a step fails at a difference
     // For tests: is shown every value on its way from one member to another, and may change it or throw.
     std::function<void(const collectives::Move& move, std::span<std::byte> value)> on_move;
+    bool stepped = false;  // the host steps the members, even if they could run together: for tests
 };
 
 // A device that is not here, for planning: what it can do is taken from a kind that this build knows.

@@ -48,6 +48,10 @@ PlanOnlyDevice::PlanOnlyDevice(std::unique_ptr<device::Device> like, device::Dev
             std::make_unique<PlanOnlyBufferType>(description_.name, like_->buffer_type(type)));
 }
 
+bool PlanOnlyDevice::can_embed(device::CommunicatorKind kind) const {
+    return like_->describe().kind == description_.kind && like_->can_embed(kind);
+}
+
 std::unique_ptr<device::Stream> PlanOnlyDevice::make_stream() { refuse(description_.name); }
 
 std::unique_ptr<device::Event> PlanOnlyDevice::make_event() { refuse(description_.name); }

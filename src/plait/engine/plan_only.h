@@ -21,6 +21,8 @@ class PlanOnlyDevice : public device::Device {
     std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override {
         return like_->compile(graph, layouts);
     }
+    bool can_embed(device::CommunicatorKind kind) const override;
+    void join(device::Communicator& communicator, int member) override { like_->join(communicator, member); }
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
 

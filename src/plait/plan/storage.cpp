@@ -122,12 +122,12 @@ Place ValueHomes::place_of(ir::ValueId id) const {
 int32_t Intervals::add(const WorkStep& step) {
     const bool conflict =
         meet(written_, step.reads) || meet(written_, step.writes) || meet(read_, step.writes);
-    if (current_ < 0 || conflict || step.host_action || after_host_action_) {
+    if (current_ < 0 || conflict || step.alone || after_alone_) {
         ++current_;
         read_.clear();
         written_.clear();
     }
-    after_host_action_ = step.host_action;
+    after_alone_ = step.alone;
     extend(current_, step);
     return current_;
 }

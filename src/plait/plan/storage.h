@@ -46,17 +46,17 @@ class ValueHomes {
     std::vector<int32_t> output_of_;  // by storage: which of the graph's outputs it is, or -1
 };
 
-// One unit of work as memory planning sees it: storage numbers it reads and writes. A host action ends a
-// segment: what the host reads and fills there, while nothing else runs.
+// One unit of work as memory planning sees it: storage numbers it reads and writes. Nothing else runs beside
+// what is done alone: by the host between two segments, or by several members together.
 struct WorkStep {
     std::vector<int32_t> reads;
     std::vector<int32_t> writes;
-    bool host_action = false;
+    bool alone = false;
 };
 
 // Groups consecutive steps into intervals: steps of one interval depend on nothing written in it and write
-// nothing that it reads or writes, so they may run in any order or at once. A host action has an interval of
-// its own.
+// nothing that it reads or writes, so they may run in any order or at once. What is done alone has an interval
+// of its own.
 class Intervals {
   public:
     // The interval of the next step, counted from 0.
@@ -66,7 +66,7 @@ class Intervals {
 
   private:
     int32_t current_ = -1;
-    bool after_host_action_ = false;
+    bool after_alone_ = false;
     // Storages of the current interval; few, so they are searched.
     std::vector<int32_t> read_;
     std::vector<int32_t> written_;

@@ -163,9 +163,9 @@ RandomPlan random_plan(uint64_t seed) {
     const size_t steps = below(40);
     for (size_t i = 0; i < steps; ++i) {
         WorkStep& step = plan.steps.emplace_back();
-        step.host_action = below(10) == 0;
+        step.alone = below(10) == 0;
         for (size_t r = below(4); r > 0; --r) step.reads.push_back(static_cast<int32_t>(below(storages)));
-        for (size_t w = step.host_action ? below(3) : 1 + below(2); w > 0; --w)
+        for (size_t w = step.alone ? below(3) : 1 + below(2); w > 0; --w)
             step.writes.push_back(static_cast<int32_t>(below(storages)));
     }
     return plan;
@@ -191,7 +191,7 @@ TEST(Intervals, RespectEveryHazardAndNoMore) {
                 continue;
             }
             ASSERT_TRUE(of[i] == of[i - 1] || of[i] == of[i - 1] + 1);
-            bool must_break = plan.steps[i].host_action || plan.steps[i - 1].host_action;
+            bool must_break = plan.steps[i].alone || plan.steps[i - 1].alone;
             for (size_t j = 0; j < i; ++j) {
                 if (of[j] == of[i - 1]) must_break |= conflict(plan.steps[j], plan.steps[i]);
             }

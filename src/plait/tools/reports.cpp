@@ -206,6 +206,14 @@ std::string devices_text(const DevicesReport& report) {
     text += fmt::format("instruction sets: {} (best kernels: {})\n", report.features, report.best_simd);
     text += fmt::format("memory: read {:.1f} GB/s, copy {:.1f} GB/s, reduce {:.1f} GB/s\n",
                         gbps(report.speeds.read), gbps(report.speeds.copy), gbps(report.speeds.reduce));
+    if (report.sums) {
+        text += fmt::format(
+            "sums over {} members, 2048 wide: 2 rows in {:.1f} us (meeting alone {:.1f} us), 512 rows at "
+            "{:.1f} "
+            "GB/s of terms read and results written\n",
+            report.sums->members, 1e6 * report.sums->few_rows, 1e6 * report.sums->barrier,
+            gbps(report.sums->rate));
+    }
     return text;
 }
 
@@ -221,12 +229,18 @@ std::string devices_json(const DevicesReport& report) {
         if (!device.cores.empty()) devices.back()["cores"] = device.cores;
         if (device.node >= 0) devices.back()["node"] = device.node;
     }
-    const nlohmann::json document = {{"devices", devices},
-                                     {"simd", report.best_simd},
-                                     {"features", report.features},
-                                     {"read_bytes_per_second", report.speeds.read},
-                                     {"copy_bytes_per_second", report.speeds.copy},
-                                     {"reduce_bytes_per_second", report.speeds.reduce}};
+    nlohmann::json document = {{"devices", devices},
+                               {"simd", report.best_simd},
+                               {"features", report.features},
+                               {"read_bytes_per_second", report.speeds.read},
+                               {"copy_bytes_per_second", report.speeds.copy},
+                               {"reduce_bytes_per_second", report.speeds.reduce}};
+    if (report.sums) {
+        document["member_sums"] = {{"members", report.sums->members},
+                                   {"meeting_seconds", report.sums->barrier},
+                                   {"two_rows_seconds", report.sums->few_rows},
+                                   {"many_rows_bytes_per_second", report.sums->rate}};
+    }
     return document.dump(2);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "plait/engine/generate.h"
 #include "plait/tools/bench.h"
 #include "plait/tools/measure.h"
+#include "plait/tools/measure_sums.h"
 
 // What commands print for people and for machines.
 namespace plait::tools {
@@ -31,7 +33,8 @@ std::string bench_json(const BenchResult& result);
 struct DevicesReport {
     std::vector<device::DeviceDescription> devices;
     MemorySpeeds speeds;
-    std::string features;  // of the processor
+    std::optional<SumSpeeds> sums;  // over several members with cores of this process
+    std::string features;           // of the processor
     std::string best_simd;
 };
 std::string devices_text(const DevicesReport& report);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "plait/base/ensure.h"
 #include "plait/base/log.h"
-#include "plait/collectives/lower.h"
 #include "plait/engine/shares.h"
 
 namespace plait::tools {
@@ -36,25 +36,26 @@ std::string mode_line(const engine::Prepared& prepared) {
         return fmt::format("one device{}: nothing to split, no transport\n",
                            split.mode == engine::SplitMode::none ? " (-sm none)" : "");
     }
-    const size_t collectives = prepared.programs.front()->collectives().size();
+    const auto collectives = prepared.programs.front()->collectives();
+    const bool embedded = std::ranges::all_of(collectives, &device::CollectiveDescription::embedded);
+    const char* transport = embedded ? "values read where they are" : "values handed over by the host";
     if (split.mode == engine::SplitMode::row) {
         return fmt::format(
             "row mode over {} members (-sm row, for comparison), {} does all but products, {}; {} "
-            "collectives per "
-            "step, values handed over by the host\n",
+            "collectives per step, {}\n",
             members, prepared.device->describe().member(static_cast<size_t>(split.main_device)).name,
-            prepared.shares_note, collectives);
+            prepared.shares_note, collectives.size(), transport);
     }
     const bool by_default = split.reduce == collectives::Way::automatic;
-    const auto way = by_default ? collectives::Way::butterfly : split.reduce;
-    const int rounds = collectives::rounds_of_reduction(way, members);
+    const auto sum =
+        std::ranges::find(collectives, std::string("all_reduce"), &device::CollectiveDescription::kind);
+    ENSURE(sum != collectives.end(), "in tensor mode something is summed");
     return fmt::format(
-        "tensor mode over {} members ({}), {}; {} collectives per step, sums by {} in {} round{} ({}), "
-        "values handed over by the host\n",
+        "tensor mode over {} members ({}), {}; {} collectives per step, sums by {} in {} round{} ({}), {}\n",
         members,
         split.mode == engine::SplitMode::automatic ? "the default for several devices" : "-sm tensor",
-        prepared.shares_note, collectives, collectives::way_name(way), rounds, rounds == 1 ? "" : "s",
-        by_default ? "the default" : "--reduce");
+        prepared.shares_note, collectives.size(), sum->way, sum->rounds, sum->rounds == 1 ? "" : "s",
+        by_default ? "the default" : "--reduce", transport);
 }
 
 // The number in a part's name: 3 of "blk.3.attn"; -1 where there is none.

@@ -17,7 +17,7 @@ class ByEverybody {
             bool all = true;
             for (end = begin; end < drafts_.size() && drafts_[end].interval == drafts_[begin].interval; ++end)
                 all = all && can_be_everybodys(drafts_[end]);
-            if (!all || end == drafts_.size()) continue;
+            if (!all || end == drafts_.size() || drafts_[end].step.meets) continue;
             for (size_t i = begin; i < end; ++i) make_everybodys(drafts_[i], drafts_[end]);
             drafts_[end].step.no_barrier_if_few = true;
         }
@@ -30,7 +30,7 @@ class ByEverybody {
         const Place& output = draft.step.outputs[0];
         if (output.home != Home::scratch || output.desc.rows == ir::Rows::fixed) return false;
         return std::ranges::none_of(drafts_, [&](const Draft& other) {
-            return other.host_action != nullptr && meet(other.work.reads, draft.work.writes);
+            return other.work.alone && meet(other.work.reads, draft.work.writes);
         });
     }
 

@@ -9,6 +9,7 @@
 #include "plait/backends/cpu/program.h"
 #include "plait/backends/cpu/stream.h"
 #include "plait/base/cpu_probe.h"
+#include "plait/base/ensure.h"
 #include "plait/base/memory_info.h"
 #include "plait/base/node_memory.h"
 
@@ -74,12 +75,30 @@ void CpuDevice::describe_self() {
 }
 
 std::unique_ptr<device::Program> CpuDevice::compile(const ir::Graph& graph, std::span<const int> layouts) {
-    return std::make_unique<CpuProgram>(graph, description_, kernels_, simd_, layouts);
+    return std::make_unique<CpuProgram>(graph, description_, kernels_, simd_, layouts, group_);
+}
+
+void CpuDevice::join(device::Communicator& communicator, int member) {
+    ENSURE(group_.group == nullptr && runner_ == nullptr,
+           "a device joins one group, before its first stream");
+    auto& group = dynamic_cast<collectives::local::LocalGroup&>(communicator);
+    group.join(member, cores_, wanted());
+    group_ = {.group = &group, .member = member};
+}
+
+collectives::local::Wanted CpuDevice::wanted() const {
+    return {.workers = description_.workers, .pins = options_.pins};
 }
 
 Runner& CpuDevice::runner() {
-    if (runner_ == nullptr)
-        runner_ = std::make_unique<Runner>(cores_, description_.workers, options_.pins, options_.name);
+    if (runner_ != nullptr) return *runner_;
+    if (group_.group == nullptr) {
+        own_group_ = collectives::local::group_of_one(cores_, wanted());
+        runner_ = std::make_unique<Runner>(*own_group_, 0, options_.name);
+    } else {
+        group_.group->open();
+        runner_ = std::make_unique<Runner>(*group_.group, group_.member, options_.name);
+    }
     return *runner_;
 }
 

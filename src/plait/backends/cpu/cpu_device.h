@@ -36,6 +36,10 @@ class CpuDevice : public device::Device {
     std::vector<int> choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) override {
         return plan::choose_residency(graphs, weight_count, description_);
     }
+    bool can_embed(device::CommunicatorKind kind) const override {
+        return kind == device::CommunicatorKind::local;
+    }
+    void join(device::Communicator& communicator, int member) override;
     std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
     // The workers start with the first stream: planning takes none. Throws Error when the system refuses
     // them.
@@ -45,6 +49,7 @@ class CpuDevice : public device::Device {
 
   private:
     void describe_self();
+    collectives::local::Wanted wanted() const;
     Runner& runner();
 
     Cores& cores_;
@@ -53,6 +58,8 @@ class CpuDevice : public device::Device {
     std::vector<Kernel> kernels_;
     std::vector<std::unique_ptr<CpuBufferType>> buffer_types_;
     device::DeviceDescription description_;
+    Meeting group_;                                              // none until it has joined one
+    std::unique_ptr<collectives::local::LocalGroup> own_group_;  // of a device on its own
     std::unique_ptr<Runner> runner_;
 };
 

@@ -98,7 +98,7 @@ class Follower {
 
     bool follow_heads() {
         const ir::TensorDesc& heads = draft_.step.inputs[0].desc;
-        if (heads.shape.rank() != 3 || !makes_heads(heads)) return false;
+        if (leader().meets || heads.shape.rank() != 3 || !makes_heads(heads)) return false;
         for (const int32_t storage : inputs().subspan(1)) {
             const size_t maker = drafts_.maker_of(storage);
             if (maker != kNobody && !is_parted(maker)) return false;

@@ -7,12 +7,22 @@
 #include <vector>
 
 #include "plait/backends/cpu/simd/kernel_table.h"
+#include "plait/collectives/local/group.h"
 #include "plait/device/describe.h"
 #include "plait/ir/graph.h"
 
 // How the CPU device runs one op: its work is cut into items that any worker may take, in any order, each
 // exactly once.
 namespace plait::backends::cpu {
+
+// Where the members of a group meet, as one of them sees it.
+struct Meeting {
+    collectives::local::LocalGroup* group = nullptr;
+    int member = 0;  // whose call it is
+    int index = 0;   // among the meetings of its segment
+
+    const collectives::local::Part& part(int of_member) const { return group->part(of_member, index); }
+};
 
 // A node bound to memory. Operands have the row layout unless the kernel's row says otherwise for weights.
 struct KernelCall {
@@ -28,6 +38,7 @@ struct KernelCall {
     std::span<std::byte> shared;
     std::span<std::atomic<int32_t>> counters;
     int32_t workers = 1;
+    const Meeting* meeting = nullptr;  // of collectives
 
     // What is done with every stretch of the output as soon as it is written: another call and its
     // Kernel::values; nullptr: nothing.

@@ -5,7 +5,9 @@
 
 #include "plait/backends/cpu/by_everybody.h"
 #include "plait/backends/cpu/follow.h"
+#include "plait/backends/cpu/kernels/meetings.h"
 #include "plait/backends/cpu/memory.h"
+#include "plait/backends/cpu/prepare_meetings.h"
 #include "plait/base/ensure.h"
 #include "plait/plan/storage.h"
 
@@ -17,14 +19,20 @@ constexpr int64_t kNotScratch = -1;
 class Lowering {
   public:
     Lowering(const ir::Graph& graph, const device::DeviceDescription& device, std::span<const Kernel> kernels,
-             std::span<const int> layouts)
-        : graph_(graph), device_(device), kernels_(kernels), layouts_(layouts), homes_(graph) {}
+             std::span<const int> layouts, bool meets)
+        : graph_(graph),
+          device_(device),
+          kernels_(kernels),
+          layouts_(layouts),
+          meets_(meets),
+          homes_(graph) {}
 
     Lowered run() {
         size_storages();
         for (const ir::Node& node : graph_.nodes()) lower_node(node);
         std::vector<Draft> drafts = drafts_.take();
         do_by_everybody(drafts, bytes_, device_.workers);
+        prepare_meetings(drafts);
         assign_scratch(drafts);
         return split(drafts);
     }
@@ -54,6 +62,7 @@ class Lowering {
         // A tap is a view as well.
         if (ir::op_is_host_action(node.op)) return lower_host_action(node);
         if (ir::op_is_view(node.op)) return;
+        if (meets_ && ir::op_is_collective(node.op)) return lower_meeting(node);
         const Kernel& kernel = choose_kernel(node);
         Draft draft = draft_of(node, kernel);
         if (follow(drafts_, draft)) return;
@@ -83,7 +92,7 @@ class Lowering {
     void lower_host_action(const ir::Node& node) {
         Draft draft;
         draft.host_action = &node;
-        draft.work.host_action = true;
+        draft.work.alone = true;
         for (ir::ValueId id : node.inputs) {
             draft.step.inputs.push_back(place_of(id));
             draft.work.reads.push_back(storage_of(id));
@@ -94,6 +103,13 @@ class Lowering {
                 draft.work.writes.push_back(storage_of(id));
             }
         }
+        drafts_.add(std::move(draft));
+    }
+
+    void lower_meeting(const ir::Node& node) {
+        Draft draft = draft_of(node, meeting_kernel(node.op));
+        draft.step.meets = true;
+        draft.work.alone = true;
         drafts_.add(std::move(draft));
     }
 
@@ -111,7 +127,7 @@ class Lowering {
 
     bool quantise_where_made(int32_t storage, int32_t twin) {
         const size_t maker = drafts_.maker_of(storage);
-        if (maker == Drafts::kNobody || drafts_[maker].host_action != nullptr) return false;
+        if (maker == Drafts::kNobody || drafts_[maker].work.alone) return false;
         Step& leader = drafts_[maker].step;
         for (Step* step = &leader; step != nullptr;
              step = step->followers.empty() ? nullptr : &step->followers[0]) {
@@ -220,6 +236,7 @@ class Lowering {
     const device::DeviceDescription& device_;
     std::span<const Kernel> kernels_;
     std::span<const int> layouts_;
+    const bool meets_;
     const plan::ValueHomes homes_;
     std::vector<int64_t> bytes_;            // by storage: values first, then what only this device has
     std::map<int32_t, int32_t> quantised_;  // storage -> storage of its quantised twin
@@ -231,8 +248,8 @@ class Lowering {
 }  // namespace
 
 Lowered lower(const ir::Graph& graph, const device::DeviceDescription& device,
-              std::span<const Kernel> kernels, std::span<const int> layouts) {
-    return Lowering(graph, device, kernels, layouts).run();
+              std::span<const Kernel> kernels, std::span<const int> layouts, bool meets) {
+    return Lowering(graph, device, kernels, layouts, meets).run();
 }
 
 }  // namespace plait::backends::cpu

@@ -20,7 +20,8 @@ std::vector<std::byte> random_bytes(int64_t count) {
 // By format, of two small matrices.
 std::map<std::string, uint64_t> hashes_of_packed_bytes() {
     Cores cores;
-    Runner runner(cores, 1, {}, "cpu");
+    const auto group = collectives::local::group_of_one(cores, {});
+    Runner runner(*group, 0, "cpu");
     std::map<std::string, uint64_t> hashes;
     for (const dtype::DTypeInfo& format : dtype::table()) {
         if (!can_pack(format.type)) continue;

@@ -99,6 +99,7 @@ void bind_step(BoundStep& bound, const Step& step, const Binder& binder, const d
     bound.call.operands = {all.first(step.inputs.size()), all.subspan(step.inputs.size()), &view};
     bound.call.simd = &program.simd();
     bound.call.workers = program.workers();
+    if (step.meets) bound.call.meeting = &bound.meeting;
     if (!step.inputs.empty()) bound.call.quantised = binder.quantised(step.quantised_offset, step.inputs[0]);
     if (!step.outputs.empty()) bound.call.twin = binder.quantised(step.twin_offset, step.outputs[0]);
     bound.stretch = step.stretch;
@@ -137,16 +138,29 @@ void bind_for_workers(BoundStep& bound, const Step& step, const Binder& binder,
         bind_step(*bound.of_worker.back(), step, Binder(binder, step.own_copies, worker), bindings, program,
                   view);
         bound.of_worker.back()->call.counters = bound.call.counters;  // which all workers share
+        bound.of_worker.back()->call.meeting = bound.call.meeting;
     }
+}
+
+// What a member brings to the meeting in front of a bound step.
+collectives::local::Part part_of(const BoundStep& bound, const Step& step) {
+    collectives::local::Part part;
+    if (!step.inputs.empty()) part.term = bound.call.in(0).as<float>();
+    const BoundStep* made = &bound;
+    for (const char wanted : step.wanted) {
+        part.results.push_back({made->call.out().as<float>(), wanted != 0});
+        if (!made->followers.empty()) made = made->followers[0].get();
+    }
+    return part;
 }
 
 }  // namespace
 
 CpuProgram::CpuProgram(ir::Graph graph, const device::DeviceDescription& device,
                        std::span<const Kernel> kernels, const simd::KernelTable& simd,
-                       std::span<const int> layouts)
-    : graph_(std::move(graph)), simd_(simd), workers_(device.workers) {
-    Lowered lowered = lower(graph_, device, kernels, layouts);
+                       std::span<const int> layouts, const Meeting& group)
+    : graph_(std::move(graph)), simd_(simd), workers_(device.workers), group_(group) {
+    Lowered lowered = lower(graph_, device, kernels, layouts, group.group != nullptr);
     segments_ = std::move(lowered.segments);
     workspace_offset_ = round_up(lowered.scratch_bytes, kAlignment);
     workspace_bytes_ = round_up(lowered.workspace_bytes, kAlignment);
@@ -215,8 +229,14 @@ CpuBoundProgram::CpuBoundProgram(const CpuProgram& program, const device::Bindin
         BoundSegment& bound = segments_.emplace_back();
         for (const Step& step : segment.steps) {
             bound.steps.push_back(std::make_unique<BoundStep>());
+            if (step.meets) {
+                bound.steps.back()->meeting = program.group();
+                bound.steps.back()->meeting.index = static_cast<int>(bound.meetings.size());
+            }
             bind_step(*bound.steps.back(), step, binder, bindings, program, step_);
             bind_for_workers(*bound.steps.back(), step, binder, bindings, program, step_);
+            if (step.meets)
+                bound.meetings.push_back({bound.steps.size() - 1, part_of(*bound.steps.back(), step)});
         }
         for (const Place& place : segment.shown) bound.shown.push_back(binder.region(place));
         for (const Place& place : segment.received) bound.received.push_back(binder.region(place));

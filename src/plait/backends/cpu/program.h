@@ -39,6 +39,9 @@ struct Step {
     // With few tokens: every worker does it for itself; no barrier, since what it needs was done so.
     bool by_everybody = false;
     bool no_barrier_if_few = false;
+    // The members of a group meet in front of it: no barrier of the member's own is needed there.
+    bool meets = false;
+    std::vector<char> wanted;  // with `meets`: by what is made (Part::results), whether another step reads it
     std::vector<OwnCopy> own_copies;  // of what it reads and writes
     // Other steps without barriers of their own: those whose item `i` is run before this one's, the one that
     // follows every stretch of values (Kernel::values), if any, and those that follow every head
@@ -58,9 +61,10 @@ struct Segment {
 
 class CpuProgram : public device::Program {
   public:
-    // `kernels` is the device's table and outlives the program; `layouts` and `types` as in Device::compile.
+    // `kernels` is the device's table and outlives the program; `layouts` as in Device::compile. With a
+    // group, which outlives it too, the graph may have collectives: it is that member's of the group.
     CpuProgram(ir::Graph graph, const device::DeviceDescription& device, std::span<const Kernel> kernels,
-               const simd::KernelTable& simd, std::span<const int> layouts);
+               const simd::KernelTable& simd, std::span<const int> layouts, const Meeting& group = {});
 
     const device::ProgramNeeds& needs() const override { return needs_; }
     int segments() const override { return static_cast<int>(segments_.size()); }
@@ -73,6 +77,7 @@ class CpuProgram : public device::Program {
     std::span<const Segment> segment_list() const { return segments_; }
     const simd::KernelTable& simd() const { return simd_; }
     int32_t workers() const { return workers_; }
+    const Meeting& group() const { return group_; }  // without an index
     int64_t workspace_offset() const { return workspace_offset_; }
     int64_t workspace_bytes() const { return workspace_bytes_; }  // of one worker
 
@@ -80,6 +85,7 @@ class CpuProgram : public device::Program {
     const ir::Graph graph_;
     const simd::KernelTable& simd_;
     int32_t workers_;
+    const Meeting group_;
     std::vector<Segment> segments_;
     device::ProgramNeeds needs_;
     int64_t workspace_offset_ = 0;
@@ -102,6 +108,7 @@ struct BoundStep {
     bool barrier_before = false;
     bool by_everybody = false;
     bool no_barrier_if_few = false;
+    Meeting meeting;
     std::vector<std::unique_ptr<BoundStep>> of_worker;  // with own copies: the step as each worker does it
     std::vector<ir::Operand> operands;                  // inputs, then outputs
     KernelCall call;
@@ -130,12 +137,21 @@ class CpuBoundProgram : public device::BoundProgram {
     std::span<const std::unique_ptr<BoundStep>> steps(int segment) const {
         return segments_[static_cast<size_t>(segment)].steps;
     }
+    // The steps in front of which the members meet, and what this one brings there.
+    struct MeetingStep {
+        size_t step = 0;
+        collectives::local::Part part;
+    };
+    std::span<const MeetingStep> meetings(int segment) const {
+        return segments_[static_cast<size_t>(segment)].meetings;
+    }
     bool few_tokens() const { return *step_.token_count <= kFewTokens; }
     std::byte* workspace(int worker) const { return workspace_ + worker * program_.workspace_bytes(); }
 
   private:
     struct BoundSegment {
         std::vector<std::unique_ptr<BoundStep>> steps;
+        std::vector<MeetingStep> meetings;
         std::vector<device::Region> shown;
         std::vector<device::Region> received;
     };

@@ -5,35 +5,41 @@
 #include <algorithm>
 #include <exception>
 
+#include "plait/backends/cpu/kernels/meetings.h"
+
 namespace plait::backends::cpu {
 
-Runner::Runner(Cores& cores, int workers, std::span<const int> pins, std::string device_name)
-    : device_name_(std::move(device_name)), pool_(cores, workers, pins), barrier_(workers, cores) {}
+Runner::Runner(collectives::local::LocalGroup& group, int member, std::string device_name)
+    : device_name_(std::move(device_name)),
+      group_(group),
+      member_(member),
+      barrier_(group.workers(member), group.cores()) {}
 
 void Runner::start(CpuBoundProgram& program, int segment, StopWord& stop) {
     finish();
-    if (stop.stopped()) return;
     program_ = &program;
     segment_ = segment;
     stop_ = &stop;
     for (const auto& step : program.steps(segment)) step->reset();
-    busy_ = true;
-    pool_.start(&Runner::work, this);
+    group_.start(member_, *this, stop);
 }
 
-void Runner::finish() {
-    if (!busy_) return;
-    pool_.finish();
-    busy_ = false;
+int Runner::meetings() const { return static_cast<int>(program_->meetings(segment_).size()); }
+
+const collectives::local::Part& Runner::part(int meeting) const {
+    return program_->meetings(segment_)[static_cast<size_t>(meeting)].part;
 }
 
-void Runner::run_job(WorkerPool::Job job, void* context) {
-    finish();
-    pool_.start(job, context);
-    pool_.finish();
+BoundStep& Runner::meeting_step(int meeting) const {
+    return *program_->steps(segment_)[program_->meetings(segment_)[static_cast<size_t>(meeting)].step];
 }
 
-void Runner::work(void* context, int worker) { static_cast<Runner*>(context)->run_steps(worker); }
+bool Runner::is_dealt(int meeting) const { return cpu::is_dealt(meeting_step(meeting).call); }
+
+void Runner::work_slice(int meeting, int slice, int slices) {
+    const BoundStep& step = meeting_step(meeting);
+    try_to(step, [&] { run_slice(step.call, slice, slices); });
+}
 
 // The next items of a step for one worker: neighbours, since what one reads is often next to what its
 // neighbour reads, half of a fair share of those left, so that all finish together.
@@ -48,31 +54,45 @@ ir::Range Runner::take(BoundStep& step, int64_t items) const {
 }
 
 // Every worker passes the same barriers: an error is kept in the stop word and everybody leaves at the next
-// one.
-void Runner::run_steps(int worker) {
-    std::byte* workspace = program_->workspace(worker);
+// one. Nobody needs one right behind a meeting.
+void Runner::work(int stretch, int worker) {
+    const auto meetings = program_->meetings(segment_);
+    const auto steps = program_->steps(segment_);
+    const auto next = static_cast<size_t>(stretch);
+    const size_t end = next < meetings.size() ? meetings[next].step : steps.size();
+    size_t at = 0;
+    if (stretch > 0) at = meetings[next - 1].step + (is_dealt(stretch - 1) ? 1 : 0);
     const bool few = program_->few_tokens();
-    for (const auto& step : program_->steps(segment_)) {
-        const bool barrier = step->barrier_before && !(few && step->no_barrier_if_few);
+    bool met = stretch > 0;
+    for (; at < end; ++at) {
+        BoundStep& step = *steps[at];
+        const bool barrier = step.barrier_before && !met && !(few && step.no_barrier_if_few);
+        met = false;
         if (barrier && !barrier_.wait(stop_->word())) return;
-        try {
-            const BoundStep& mine = step->as(worker, few);
-            const int64_t items = step->kernel->items(mine.call);
-            if (few && step->by_everybody) {
-                for (int64_t i = 0; i < items; ++i) mine.run(i, workspace);
-                continue;
-            }
-            for (ir::Range run = take(*step, items); !run.empty(); run = take(*step, items)) {
-                for (int64_t i = run.begin; i < run.end; ++i) mine.run(i, workspace);
-            }
-        } catch (const std::exception& error) {
-            fail(*step, error.what());
-        }
+        try_to(step, [&] { run_step(step, worker, few); });
     }
 }
 
-void Runner::fail(const BoundStep& step, const char* what) {
-    stop_->fail(fmt::format("{}: {}: {}", device_name_, step.name, what));
+void Runner::run_step(BoundStep& step, int worker, bool few) {
+    std::byte* workspace = program_->workspace(worker);
+    const BoundStep& mine = step.as(worker, few);
+    const int64_t items = step.kernel->items(mine.call);
+    if (few && step.by_everybody) {
+        for (int64_t i = 0; i < items; ++i) mine.run(i, workspace);
+        return;
+    }
+    for (ir::Range run = take(step, items); !run.empty(); run = take(step, items)) {
+        for (int64_t i = run.begin; i < run.end; ++i) mine.run(i, workspace);
+    }
+}
+
+template <class Work>
+void Runner::try_to(const BoundStep& step, const Work& work) {
+    try {
+        work();
+    } catch (const std::exception& error) {
+        stop_->fail(fmt::format("{}: {}: {}", device_name_, step.name, error.what()));
+    }
 }
 
 }  // namespace plait::backends::cpu

@@ -29,7 +29,8 @@ class Chain {
                 {.layout_id = device::kRowLayout, .host_readable = true, .alignment = kAlignment},
                 [](const TensorDesc& desc) { return desc.bytes(); }),
           kernels_(kernel_list({.simd = &simd::kernels(simd::SimdLevel::scalar), .exact = true})),
-          runner_(cores_, workers, {}, "cpu"),
+          group_(collectives::local::group_of_one(cores_, {.workers = workers, .pins = {}})),
+          runner_(*group_, 0, "cpu"),
           stream_(runner_, "cpu") {
         for (Kernel& kernel : kernels_) {
             if (kernel.support.op == ir::op_id_of<ir::Activate>()) kernel.run = run_activate;
@@ -90,6 +91,7 @@ class Chain {
     std::vector<Kernel> kernels_;
     device::DeviceDescription device_;
     const std::vector<int> layouts_{0};
+    std::unique_ptr<collectives::local::LocalGroup> group_;
     Runner runner_;
     CpuStream stream_;
     std::unique_ptr<CpuProgram> program_;

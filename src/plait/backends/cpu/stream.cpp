@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "plait/backends/cpu/packing.h"
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
@@ -13,6 +16,38 @@ namespace {
 CpuBuffer& cpu_buffer(const device::Region& region) { return *static_cast<CpuBuffer*>(region.buffer); }
 
 std::byte* tensor_begin(const device::Region& region) { return cpu_buffer(region).begin(region.tensor); }
+
+// Below that nobody is woken.
+constexpr int64_t kWrittenByWorkers = int64_t{256} << 10;
+
+struct RowsJob {
+    const device::Region& to;
+    const std::byte* from;
+    int workers;
+
+    // Bytes [begin, end) of the region's pieces, one behind the other.
+    void write(int64_t begin, int64_t end) const {
+        while (begin < end) {
+            const int64_t column = begin % to.row_bytes;
+            const int64_t bytes = std::min(to.row_bytes - column, end - begin);
+            std::byte* piece = tensor_begin(to) + to.offset + begin / to.row_bytes * to.stride;
+            std::memcpy(piece + column, from + begin, static_cast<size_t>(bytes));
+            begin += bytes;
+        }
+    }
+};
+
+void write_share(void* context, int worker) {
+    const auto& job = *static_cast<const RowsJob*>(context);
+    job.write(job.to.bytes() * worker / job.workers, job.to.bytes() * (worker + 1) / job.workers);
+}
+
+// By the device's own workers, since whoever touches a page first gets it near his core.
+void write_rows(Runner& runner, const device::Region& to, std::span<const std::byte> from) {
+    if (to.bytes() < kWrittenByWorkers) return device::scatter(tensor_begin(to), to, from);
+    RowsJob job{to, from.data(), runner.workers()};
+    runner.run_job(write_share, &job);
+}
 
 }  // namespace
 
@@ -29,7 +64,7 @@ void CpuStream::write(const device::Region& to, std::span<const std::byte> from)
     drain();
     CpuBuffer& buffer = cpu_buffer(to);
     if (buffer.cpu_type().is_rows()) {
-        device::scatter(tensor_begin(to), to, from);
+        write_rows(runner_, to, from);
         return;
     }
     const ir::TensorDesc& desc = buffer.tensors()[static_cast<size_t>(to.tensor)];
@@ -57,6 +92,8 @@ void CpuStream::copy(const device::Region& from, const device::Region& to) {
 }
 
 void CpuStream::run(device::BoundProgram& program, int segment, StopWord& stop) {
+    // So that it begins as soon as the other members have theirs.
+    if (runner_.has_company()) drain();
     push({.program = static_cast<CpuBoundProgram*>(&program), .segment = segment, .stop = &stop});
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/collectives/local/group.h"
 #include "plait/device/device.h"
 
 // Memory of a device that is made of several: every member holds its part of a tensor in a buffer of its own.
@@ -14,6 +15,7 @@ inline constexpr const char* kMembersLayout = "members/1";
 
 // What the buffer types and the device know of the members.
 struct Members {
+    std::unique_ptr<collectives::local::LocalGroup> group;  // of members that run their programs together
     std::vector<std::unique_ptr<device::Device>> devices;
     std::vector<std::vector<int>> layouts;  // by member and weight: its buffer type; -1: it does not have it
 

@@ -56,16 +56,31 @@ std::vector<device::CollectiveDescription> described(std::span<const plan::Colle
 }  // namespace
 
 MetaDevice::MetaDevice(std::vector<std::unique_ptr<device::Device>> members, const MetaOptions& options)
-    : options_(options), members_{.devices = std::move(members)} {
+    : options_(options), way_(options.reduce), members_{.devices = std::move(members)} {
     ENSURE(options_.cut.members() == members_.count(), "every member has a ratio");
     description_ = meta::describe(members_, options_.name);
     alike_ = std::ranges::all_of(description_.members, [&](const device::DeviceDescription& member) {
         return member.signature == description_.members[0].signature;
     });
+    form_group();
     for (const bool members_choose : {true, false}) {
         buffer_types_.push_back(std::make_unique<MetaBufferType>(members_, members_choose));
         description_.buffer_types.push_back(buffer_types_.back()->describe());
     }
+}
+
+// The group's order is that of the direct way, so that the bits are the same if the host steps the members.
+void MetaDevice::form_group() {
+    const bool can_meet = alike_ && std::ranges::all_of(members_.devices, [&](const auto& device) {
+                              return device->can_embed(device::CommunicatorKind::local) &&
+                                     device->describe().memory == description_.members[0].memory;
+                          });
+    if (!can_meet) return;
+    if (way_ == collectives::Way::automatic) way_ = collectives::Way::direct;
+    const bool host_between = options_.stepped || options_.check_members || options_.on_move != nullptr;
+    if (way_ != collectives::Way::direct || host_between) return;
+    members_.group = std::make_unique<collectives::local::LocalGroup>(members_.count());
+    for (int m = 0; m < members_.count(); ++m) members_.device(m).join(*members_.group, m);
 }
 
 device::Placement MetaDevice::place_model(std::span<const ir::WeightSpec> weights,
@@ -81,9 +96,16 @@ MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
                                             {.check_members = options_.check_members})
                          : plan::shard(graph, placement_, members_.count(),
                                        {.check_members = options_.check_members, .alike = alike_});
-    collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, options_.reduce);
+    collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, way_);
     auto collectives = described(sharded.collectives, lowered);
-    return {std::move(lowered), std::move(sharded.outputs), std::move(collectives)};
+    if (members_.group != nullptr) {
+        for (device::CollectiveDescription& collective : collectives) {
+            collective.embedded = true;
+            collective.scratch = 0;  // terms are read where they are
+        }
+    }
+    return {std::move(sharded.graphs), std::move(lowered), std::move(sharded.outputs),
+            std::move(collectives)};
 }
 
 std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) {
@@ -104,11 +126,12 @@ std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> gr
 
 std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std::span<const int>) {
     Cut whole = cut(graph);
+    const bool together = members_.group != nullptr;
+    const std::vector<ir::Graph>& graphs = together ? whole.graphs : whole.lowered.graphs;
     std::vector<std::unique_ptr<device::Program>> programs;
     for (int m = 0; m < members_.count(); ++m) {
         const auto member = static_cast<size_t>(m);
-        programs.push_back(
-            members_.device(m).compile(whole.lowered.graphs[member], members_.layouts[member]));
+        programs.push_back(members_.device(m).compile(graphs[member], members_.layouts[member]));
     }
     std::vector<device::StoredTensor> outputs;
     for (size_t i = 0; i < whole.outputs.size(); ++i) {
@@ -116,6 +139,7 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
         for (int m = 0; m < members_.count(); ++m)
             largest_output_part_ = std::max(largest_output_part_, part_desc(outputs.back(), m).bytes());
     }
+    if (together) whole.lowered.rounds.clear();
     return std::make_unique<MetaProgram>(std::move(programs), std::move(whole.lowered.rounds),
                                          std::move(outputs), std::move(whole.collectives), graph.capacity(),
                                          staging_);

@@ -25,6 +25,7 @@ struct MetaOptions {
     bool by_rows = false;        // matrices alone are cut (plan/rows.h)
     int main = 0;                // the member that does everything else then
     bool check_members = false;  // a step fails when members differ in what they hold alike
+    bool stepped = false;        // members never run their programs together, even if they can
     OnMove on_move;
 };
 
@@ -46,7 +47,11 @@ class MetaDevice : public device::Device {
     std::unique_ptr<device::Event> make_event() override;
 
   private:
+    // Members whose programs can meet join a group, unless something is wanted that needs the host between.
+    void form_group();
+
     struct Cut {
+        std::vector<ir::Graph> graphs;  // with collectives
         collectives::LoweredGraphs lowered;
         std::vector<ir::Layout> outputs;
         std::vector<device::CollectiveDescription> collectives;
@@ -54,6 +59,7 @@ class MetaDevice : public device::Device {
     Cut cut(const ir::Graph& graph) const;
 
     const MetaOptions options_;
+    collectives::Way way_;
     Members members_;
     device::DeviceDescription description_;
     bool alike_ = true;  // equal bits on equal inputs
