@@ -110,9 +110,10 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
                "every member has a part of each expert, or some experts whole (default: inner)");
     add_choice(app, "--exchange", flags.exchange, {"f32", "bf16", "q8_0"},
                "format in which members exchange terms (f32; the others are not there yet)");
-    add_choice(app, "--reduce", flags.reduce, {"auto", "direct", "pairwise", "butterfly"},
-               "how members add up their terms (default: auto, which is direct where members run together, else "
-               "butterfly)");
+    add_choice(
+        app, "--reduce", flags.reduce, {"auto", "direct", "pairwise", "butterfly"},
+        "how members add up their terms (default: auto, which is direct where members run together, else "
+        "butterfly)");
     add_parsed(
         app, "--tensor-split", flags.shares, parse_shares,
         "-ts A,B,...|auto: shares of the devices; 0 gives nothing, auto measures how fast each is (default: "

@@ -62,8 +62,8 @@ struct Shape {
     const char* size;
 };
 
-// What follows a sum differs: a sum with the stream, a bias before it, a norm, a scale, another sum; and so do
-// the sums: over rows wide enough to be dealt to all threads with 64 tokens, over a number or two.
+// What follows a sum differs: a sum with the stream, a bias before it, a norm, a scale, another sum; and so
+// do the sums: over rows wide enough to be dealt to all threads with 64 tokens, over a number or two.
 const Shape kShapes[] = {
     {"llama", "layers=3,width=512,heads=8,kv_heads=4,ffn=768,vocab=300,ctx=256"},
     {"llama", "layers=2,width=96,heads=6,kv_heads=3,ffn=160,vocab=300,experts=5,used=2,ctx=256"},
@@ -98,11 +98,11 @@ int member_segments(const EngineOptions& options) {
 class EmbeddedTest : public testing::TestWithParam<std::tuple<Shape, Case>> {};
 INSTANTIATE_TEST_SUITE_P(Members, EmbeddedTest,
                          testing::Combine(testing::ValuesIn(kShapes), testing::ValuesIn(kCases)),
-                         [](const auto& info) {
-                             const Shape& shape = std::get<0>(info.param);
+                         [](const auto& tested) {
+                             const Shape& shape = std::get<0>(tested.param);
                              std::string name = std::string(shape.arch) +
                                                 (std::strstr(shape.size, "experts") ? "_experts_" : "_") +
-                                                std::get<1>(info.param).name;
+                                                std::get<1>(tested.param).name;
                              std::ranges::replace(name, '-', '_');
                              return name;
                          });

@@ -392,9 +392,9 @@ TEST(PlanReport, JsonHasTheKeysThatToolsRead) {
 
 TEST(PlanReport, TextListsCollectivesAndComparesWithLayerMode) {
     const std::string text = plan_text(report_of(options_for(model("llama"), "cpu*3")));
-    for (const char* says : {"tensor mode over 3 members, equal shares", "collectives per step", "all_reduce",
-                             "direct, 1 round", "a token decoded: ", "a prompt step of 32 tokens: ",
-                             "layer mode, for comparison"})
+    for (const char* says :
+         {"tensor mode over 3 members, equal shares", "collectives per step", "all_reduce", "direct, 1 round",
+          "a token decoded: ", "a prompt step of 32 tokens: ", "layer mode, for comparison"})
         EXPECT_THAT(text, HasSubstr(says));
     const std::string alone = plan_text(report_of(options_for(model("llama"), "cpu")));
     EXPECT_THAT(alone, HasSubstr("no collectives: one member computes everything"));

@@ -16,7 +16,7 @@ namespace plait::collectives::local {
 
 // What a member brings to a meeting, and what it takes away.
 struct Part {
-    const float* term = nullptr;   // nullptr: nothing
+    const float* term = nullptr;  // nullptr: nothing
     // What is made there: the meeting's own result, then what each op behind it makes of that. All members
     // make the same values; those that one does not want it has no use for afterwards.
     struct Result {
@@ -97,11 +97,11 @@ class LocalGroup : public device::Communicator {
     std::unique_ptr<WorkerPool> pool_;
     std::optional<Barrier> meeting_;
 
-    std::vector<Run*> runs_;           // by member
-    std::vector<uint64_t> started_;    // by member: the number of the last run it started, from 1
-    uint64_t begun_ = 0;               // runs
+    std::vector<Run*> runs_;         // by member
+    std::vector<uint64_t> started_;  // by member: the number of the last run it started, from 1
+    uint64_t begun_ = 0;             // runs
     uint64_t ended_ = 0;
-    int ready_ = 0;                    // members that have started the next one
+    int ready_ = 0;  // members that have started the next one
     StopWord* stop_ = nullptr;
 };
 

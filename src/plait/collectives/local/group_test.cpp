@@ -19,7 +19,8 @@ constexpr int kMeetings = 3;
 class Adder : public Run {
   public:
     Adder(LocalGroup& group, int member, StopWord& stop) : group_(group), member_(member), stop_(stop) {
-        for (size_t i = 0; i < kMeetings; ++i) parts_[i] = {.term = &terms_[i], .results = {{&sums_[i], true}}};
+        for (size_t i = 0; i < kMeetings; ++i)
+            parts_[i] = {.term = &terms_[i], .results = {{&sums_[i], true}}};
     }
 
     int meetings() const override { return kMeetings; }
@@ -35,7 +36,8 @@ class Adder : public Run {
         if (stretch > 0 && !is_dealt(stretch - 1)) sums_[at - 1] = sum(stretch - 1);
         if (stretch == fails_at_) stop_.fail("no luck");
         ++stretches_;
-        if (stretch < kMeetings) terms_[at] = static_cast<float>(member_) + (stretch > 0 ? sums_[at - 1] : 0.0f);
+        if (stretch < kMeetings)
+            terms_[at] = static_cast<float>(member_) + (stretch > 0 ? sums_[at - 1] : 0.0f);
     }
 
     bool is_dealt(int meeting) const override { return meeting == 1; }
@@ -174,8 +176,8 @@ TEST_P(LocalGroupTest, AJobRunsOnTheMembersOwnWorkersOnly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, LocalGroupTest,
-                         testing::Values(std::vector{1}, std::vector{3}, std::vector{1, 1}, std::vector{1, 1, 1, 1},
-                                         std::vector{2, 2}, std::vector{2, 1, 3}));
+                         testing::Values(std::vector{1}, std::vector{3}, std::vector{1, 1},
+                                         std::vector{1, 1, 1, 1}, std::vector{2, 2}, std::vector{2, 1, 3}));
 
 // Four members with a worker each, two cores.
 TEST(LocalGroup, NoMoreThreadsThanCoresWork) {

@@ -65,7 +65,8 @@ std::vector<int> left_over(std::span<const Wanted> members, std::span<const int>
 }  // namespace
 
 Seats deal_seats(std::span<const Wanted> members, int usable, std::span<const int> cpus) {
-    const bool named = std::ranges::any_of(members, [](const Wanted& member) { return !member.pins.empty(); });
+    const bool named =
+        std::ranges::any_of(members, [](const Wanted& member) { return !member.pins.empty(); });
     const std::vector<int> left = left_over(members, cpus);
     Dealing dealing(static_cast<size_t>(usable));
     size_t next = 0;

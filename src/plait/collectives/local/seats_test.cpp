@@ -13,7 +13,8 @@ const std::vector<int> kCores{0, 1, 2, 3};
 TEST(Seats, WorkersThatMayRunAnywhereHaveAThreadEachWhileThereAreCores) {
     const Wanted members[] = {{.workers = 2, .pins = {}}, {.workers = 1, .pins = {}}};
     const Seats seats = deal_seats(members, 4, kCores);
-    EXPECT_THAT(seats.roles, ElementsAre(ElementsAre(Role{0, 0}), ElementsAre(Role{0, 1}), ElementsAre(Role{1, 0})));
+    EXPECT_THAT(seats.roles,
+                ElementsAre(ElementsAre(Role{0, 0}), ElementsAre(Role{0, 1}), ElementsAre(Role{1, 0})));
     EXPECT_THAT(seats.pins, IsEmpty());
 }
 
@@ -27,8 +28,8 @@ TEST(Seats, MoreMembersThanCoresShareThreadsEvenly) {
 TEST(Seats, AMembersWorkersNeverShareAThread) {
     const Wanted members[] = {{.workers = 3, .pins = {}}, {.workers = 2, .pins = {}}};
     const Seats seats = deal_seats(members, 2, kCores);
-    EXPECT_THAT(seats.roles, ElementsAre(ElementsAre(Role{0, 0}, Role{1, 0}), ElementsAre(Role{0, 1}, Role{1, 1}),
-                                         ElementsAre(Role{0, 2})));
+    EXPECT_THAT(seats.roles, ElementsAre(ElementsAre(Role{0, 0}, Role{1, 0}),
+                                         ElementsAre(Role{0, 1}, Role{1, 1}), ElementsAre(Role{0, 2})));
 }
 
 TEST(Seats, MembersOfOneCoreShareItsThread) {
@@ -41,7 +42,8 @@ TEST(Seats, MembersOfOneCoreShareItsThread) {
 TEST(Seats, MoreWorkersThanNamedCoresHaveThreadsOfTheirOwnThere) {
     const Wanted members[] = {{.workers = 3, .pins = {3}}};
     const Seats seats = deal_seats(members, 4, kCores);
-    EXPECT_THAT(seats.roles, ElementsAre(ElementsAre(Role{0, 0}), ElementsAre(Role{0, 1}), ElementsAre(Role{0, 2})));
+    EXPECT_THAT(seats.roles,
+                ElementsAre(ElementsAre(Role{0, 0}), ElementsAre(Role{0, 1}), ElementsAre(Role{0, 2})));
     EXPECT_THAT(seats.pins, ElementsAre(3, 3, 3));
 }
 
@@ -52,9 +54,11 @@ TEST(Seats, BesideNamedCoresTheOthersAreForThoseWhoNameNone) {
 
 TEST(Seats, WhereAllCoresAreNamedTheyAreShared) {
     const std::vector<int> cores{0, 1};
-    const Wanted members[] = {{.workers = 2, .pins = {}}, {.workers = 1, .pins = {0}}, {.workers = 1, .pins = {1}}};
+    const Wanted members[] = {
+        {.workers = 2, .pins = {}}, {.workers = 1, .pins = {0}}, {.workers = 1, .pins = {1}}};
     const Seats seats = deal_seats(members, 2, cores);
-    EXPECT_THAT(seats.roles, ElementsAre(ElementsAre(Role{0, 0}, Role{1, 0}), ElementsAre(Role{0, 1}, Role{2, 0})));
+    EXPECT_THAT(seats.roles,
+                ElementsAre(ElementsAre(Role{0, 0}, Role{1, 0}), ElementsAre(Role{0, 1}, Role{2, 0})));
     EXPECT_THAT(seats.pins, ElementsAre(0, 1));
 }
 

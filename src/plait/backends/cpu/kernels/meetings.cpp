@@ -65,7 +65,8 @@ ir::Range item_values(const KernelCall& call, int64_t item) {
     const int64_t pieces = pieces_of_row(width), together = rows_of_item(width);
     const int64_t row = item / pieces * together, piece = item % pieces;
     if (pieces > 1)
-        return {row * width + piece * kPieceValues, row * width + std::min(width, (piece + 1) * kPieceValues)};
+        return {row * width + piece * kPieceValues,
+                row * width + std::min(width, (piece + 1) * kPieceValues)};
     return {row * width, std::min(output_rows(call), row + together) * width};
 }
 
