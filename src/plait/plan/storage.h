@@ -55,8 +55,8 @@ struct WorkStep {
 };
 
 // Groups consecutive steps into intervals: steps of one interval depend on nothing written in it and write
-// nothing that it reads or writes, so they may run in any order or at once. What is done alone has an interval
-// of its own.
+// nothing that it reads or writes, so they may run in any order or at once. What is done alone has an
+// interval of its own.
 class Intervals {
   public:
     // The interval of the next step, counted from 0.

@@ -72,8 +72,7 @@ MetaDevice::MetaDevice(std::vector<std::unique_ptr<device::Device>> members, con
 // The group's order is that of the direct way, so that the bits are the same if the host steps the members.
 void MetaDevice::form_group() {
     const bool can_meet = alike_ && std::ranges::all_of(members_.devices, [&](const auto& device) {
-                              return device->can_embed(device::CommunicatorKind::local) &&
-                                     device->describe().memory == description_.members[0].memory;
+                              return device->can_embed(device::CommunicatorKind::local);
                           });
     if (!can_meet) return;
     if (way_ == collectives::Way::automatic) way_ = collectives::Way::direct;

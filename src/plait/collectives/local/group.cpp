@@ -21,7 +21,7 @@ void LocalGroup::join(int member, Cores& cores, Wanted wanted) {
 void LocalGroup::open() {
     if (pool_ != nullptr) return;
     for (const Wanted& member : wanted_) ENSURE(member.workers > 0, "all members have joined");
-    seats_ = deal_seats(wanted_, cores_->usable(), cores_->cpus());
+    seats_ = deal_seats(wanted_, cores_->usable(), cores_->filling());
     pool_ = std::make_unique<WorkerPool>(*cores_, threads(), seats_.pins);
     meeting_.emplace(threads(), *cores_);
 }

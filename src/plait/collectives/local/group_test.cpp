@@ -1,16 +1,19 @@
 #include "plait/collectives/local/group.h"
 
 #include <gmock/gmock.h>
+#include <pthread.h>
 
-#include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
-#include <thread>
+
+#include "plait/base/recording_binder.h"
 
 namespace plait::collectives::local {
 namespace {
 
 using testing::Each;
+using testing::ElementsAre;
 
 constexpr int kMeetings = 3;
 
@@ -29,7 +32,7 @@ class Adder : public Run {
     void work(int stretch, int worker) override {
         {
             std::lock_guard lock(mutex_);
-            threads_.insert(std::this_thread::get_id());
+            threads_.insert(pthread_self());
         }
         if (worker > 0) return;
         const auto at = static_cast<size_t>(stretch);
@@ -51,7 +54,7 @@ class Adder : public Run {
     float result(int meeting) const { return sums_[static_cast<size_t>(meeting)]; }
     void fail_at(int stretch) { fails_at_ = stretch; }
     int stretches() const { return stretches_; }
-    const std::set<std::thread::id>& threads() const { return threads_; }
+    const std::set<pthread_t>& threads() const { return threads_; }
 
   private:
     float sum(int meeting) const {
@@ -69,7 +72,7 @@ class Adder : public Run {
     int fails_at_ = -1;
     int stretches_ = 0;
     std::mutex mutex_;
-    std::set<std::thread::id> threads_;
+    std::set<pthread_t> threads_;
 };
 
 CoreMap two_cores() {
@@ -156,7 +159,7 @@ TEST_P(LocalGroupTest, AJobRunsOnTheMembersOwnWorkersOnly) {
     for (size_t m = 0; m < GetParam().size(); ++m) {
         struct Context {
             std::mutex mutex;
-            std::set<std::thread::id> threads;
+            std::set<pthread_t> threads;
             std::multiset<int> workers;
         } context;
         adders.group().run_job(
@@ -164,7 +167,7 @@ TEST_P(LocalGroupTest, AJobRunsOnTheMembersOwnWorkersOnly) {
             [](void* raw, int worker) {
                 auto& seen = *static_cast<Context*>(raw);
                 std::lock_guard lock(seen.mutex);
-                seen.threads.insert(std::this_thread::get_id());
+                seen.threads.insert(pthread_self());
                 seen.workers.insert(worker);
             },
             &context);
@@ -188,6 +191,31 @@ TEST(LocalGroup, NoMoreThreadsThanCoresWork) {
     EXPECT_EQ(adders.member(1).threads(), adders.member(3).threads());
     EXPECT_NE(adders.member(0).threads(), adders.member(1).threads());
     EXPECT_TRUE(adders.group().cores().spin_allowed() || adders.group().cores().usable() < 2);
+}
+
+TEST(LocalGroup, ThreadsAreBoundToTheirMembersCores) {
+    auto recorded = std::make_unique<RecordingBinder>();
+    const RecordingBinder& binder = *recorded;
+    Cores cores(imagine_cores({.topology = "numa:2 core:2 pu:1"}), std::move(recorded));
+    LocalGroup group(2);
+    StopWord stop;
+    Adder first(group, 0, stop), second(group, 1, stop);
+    group.join(0, cores, {.workers = 2, .pins = {1, 0}});
+    group.join(1, cores, {.workers = 2, .pins = {2, 3}});
+    group.open();
+    group.start(0, first, stop);
+    group.start(1, second, stop);
+    group.finish(0);
+    group.finish(1);
+    std::map<pthread_t, int> core_of;
+    for (const RecordingBinder::Thread& thread : binder.threads()) core_of[thread.thread] = thread.cpu;
+    const auto cores_of = [&](const Adder& member) {
+        std::set<int> cpus;
+        for (const pthread_t thread : member.threads()) cpus.insert(core_of.at(thread));
+        return cpus;
+    };
+    EXPECT_THAT(cores_of(first), ElementsAre(0, 1));
+    EXPECT_THAT(cores_of(second), ElementsAre(2, 3));
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ struct Seats {
 
 // Workers of one core share a thread, and workers without cores of their own share `usable` threads, the
 // least busy one next; a member's workers never share one, so a member with more workers than there are cores
-// has more threads. When only some members name cores, the others get those of `cpus` that nobody names, or
-// all of them if there is none left.
+// has more threads. When only some members name cores, the others get those of `cpus` that nobody names, in
+// that order, or all of them if there is none left.
 Seats deal_seats(std::span<const Wanted> members, int usable, std::span<const int> cpus);
 
 }  // namespace plait::collectives::local

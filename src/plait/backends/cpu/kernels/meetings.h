@@ -14,7 +14,7 @@ const Kernel& meeting_kernel(const ir::Op& op);
 bool is_dealt(const KernelCall& call);
 void run_slice(const KernelCall& call, int slice, int slices);
 
-// From so many bytes of a term on the work is dealt.
+// From so many bytes of a term on the work is dealt. Chosen, not measured.
 inline constexpr int64_t kDealtBytes = int64_t{64} << 10;
 
 }  // namespace plait::backends::cpu
