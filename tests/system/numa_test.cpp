@@ -31,7 +31,9 @@ TEST(Numa, UnevenNodesSayWhatAnyTwoMembersSay) {
     const auto ids = random_ids(40, 400, 1);
     const auto expected = all_logits(options_on("cpu*2"), ids);
     Imagined machine({.topology = "numa:2 core:2 pu:1", .usable = {0, 1, 3}});
-    engine::Engine engine(prepare(options_on("cpu:numa"), std::move(machine.cores)));
+    EngineOptions options = options_on("cpu:numa");
+    options.threads = 3;
+    engine::Engine engine(prepare(options, std::move(machine.cores)));
     EXPECT_EQ(all_logits(engine, ids), expected) << "bit for bit";
     for (const auto& collective : engine.prepared().programs.back()->collectives())
         EXPECT_TRUE(collective.embedded);
