@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "plait/base/cancel.h"
 #include "plait/device/contract_kit.h"
 #include "plait/device/contract_suite.h"
@@ -258,6 +260,35 @@ TEST_P(DeviceContract, AWaitKeepsToTheMarkItFound) {
     stream().record(*event);
     stream().synchronise();
     EXPECT_TRUE(event->done());
+    running.expect_right(stream());
+}
+
+TEST_P(DeviceContract, RunsAreTimedWhileThatIsWanted) {
+    constexpr int kRuns = 3;
+    Running running(device(), stream(), small_step());
+    const auto run = [&](int times) {
+        for (int i = 0; i < times; ++i) running.slot.run(stream(), running.stop);
+        stream().synchronise();
+        return device().run_times();
+    };
+    const std::vector<RunTimes> untimed = run(1);
+    if (untimed.empty()) GTEST_SKIP() << "the device cannot tell";
+    ASSERT_EQ(untimed.size(), 1u);
+    EXPECT_EQ(untimed[0].all(), 0);
+    EXPECT_EQ(untimed[0].runs, 0);
+    for (int again = 0; again < 2; ++again) {
+        device().time_runs(true);
+        const auto begin = std::chrono::steady_clock::now();
+        const RunTimes timed = run(kRuns)[0];
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+        EXPECT_EQ(timed.runs, kRuns * running.slot.bound().program().segments());
+        EXPECT_GT(timed.compute, 0);
+        EXPECT_EQ(timed.reduce, 0);
+        EXPECT_GE(timed.wait, 0);
+        EXPECT_LE(timed.all(), elapsed.count());
+        device().time_runs(false);
+        EXPECT_EQ(run(1)[0].all(), timed.all());
+    }
     running.expect_right(stream());
 }
 

@@ -66,6 +66,16 @@ struct ProductSpeed {
     double kernel = 0;            // the whole kernel, on operands in its cache, on all workers
 };
 
+// Where a member's time went while runs were under way, its own or others': seconds, means over its workers.
+struct RunTimes {
+    double compute = 0;
+    double reduce = 0;  // exchanging values with other members, and adding them up
+    double wait = 0;    // for other members, its own workers or the host
+    int64_t runs = 0;   // of segments
+
+    double all() const { return compute + reduce + wait; }
+};
+
 class Device {
   public:
     virtual ~Device() = default;
@@ -109,6 +119,13 @@ class Device {
     virtual std::optional<ProductSpeed> measure_product(const ir::TensorDesc& /*weight*/, int /*layout*/) {
         return std::nullopt;
     }
+
+    // Begins to time runs, from zero, or ends it; off at first, when no run reads a clock. Timed runs may be
+    // a little slower, with the same bits. Only while no run is under way.
+    virtual void time_runs(bool /*on*/) {}
+    // By member, what was timed since time_runs(true); empty from devices that cannot tell. Only while no run
+    // is under way.
+    virtual std::vector<RunTimes> run_times() const { return {}; }
 };
 
 // A kind of memory with a byte layout for tensors.

@@ -122,4 +122,8 @@ std::optional<device::ProductSpeed> CpuDevice::measure_product(const ir::TensorD
     return cpu::measure_product({kernel, simd_, type, row_buffer_type(), weight}, runner(), *stream);
 }
 
+std::vector<device::RunTimes> CpuDevice::run_times() const {
+    return {runner_ == nullptr ? device::RunTimes{} : runner_->run_times()};
+}
+
 }  // namespace plait::backends::cpu

@@ -46,6 +46,8 @@ class CpuDevice : public device::Device {
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
     std::optional<device::ProductSpeed> measure_product(const ir::TensorDesc& weight, int layout) override;
+    void time_runs(bool on) override { runner().time_runs(on); }
+    std::vector<device::RunTimes> run_times() const override;
 
   private:
     void describe_self();

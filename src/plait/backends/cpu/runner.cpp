@@ -68,9 +68,19 @@ void Runner::work(int stretch, int worker) {
         BoundStep& step = *steps[at];
         const bool barrier = step.barrier_before && !met && !(few && step.no_barrier_if_few);
         met = false;
-        if (barrier && !barrier_.wait(stop_->word())) return;
+        if (barrier && !wait_for_own(worker)) return;
         try_to(step, [&] { run_step(step, worker, few); });
+        if (step.call.meeting != nullptr) group_.times(member_, worker).reduced();
     }
+}
+
+// All of the device's workers meet. Whether they go on.
+bool Runner::wait_for_own(int worker) {
+    collectives::local::WorkerTimes& spent = group_.times(member_, worker);
+    spent.computed();
+    const bool go_on = barrier_.wait(stop_->word());
+    spent.clock.restart();
+    return go_on;
 }
 
 void Runner::run_step(BoundStep& step, int worker, bool few) {

@@ -26,6 +26,9 @@ class Runner : public collectives::local::Run {
     // Runs `job(context, worker)` on all workers and returns when they are done.
     void run_job(WorkerPool::Job job, void* context) { group_.run_job(member_, job, context); }
 
+    void time_runs(bool on) { group_.time_runs(on); }
+    device::RunTimes run_times() const { return group_.run_times(member_); }
+
     int workers() const { return barrier_.workers(); }
     // Whether segments run together with those of other members.
     bool has_company() const { return group_.members() > 1; }
@@ -39,6 +42,7 @@ class Runner : public collectives::local::Run {
 
   private:
     BoundStep& meeting_step(int meeting) const;
+    bool wait_for_own(int worker);
     void run_step(BoundStep& step, int worker, bool few);
     ir::Range take(BoundStep& step, int64_t items) const;
     template <class Work>

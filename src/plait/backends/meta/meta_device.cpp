@@ -145,9 +145,30 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
 }
 
 std::unique_ptr<device::Stream> MetaDevice::make_stream() {
-    return std::make_unique<MetaStream>(members_, options_, largest_output_part_);
+    return std::make_unique<MetaStream>(members_, options_, times_, largest_output_part_);
 }
 
 std::unique_ptr<device::Event> MetaDevice::make_event() { return std::make_unique<MetaEvent>(members_); }
+
+void MetaDevice::time_runs(bool on) {
+    for (const auto& device : members_.devices) device->time_runs(on);
+    if (on) times_ = {};
+    times_.step_clock.switch_to(on);
+    times_.exchange_clock.switch_to(on);
+}
+
+std::vector<device::RunTimes> MetaDevice::run_times() const {
+    std::vector<device::RunTimes> all;
+    for (const auto& device : members_.devices) {
+        const std::vector<device::RunTimes> own = device->run_times();
+        if (own.empty()) return {};
+        const double reduce = own[0].reduce + times_.exchanges;
+        all.push_back({.compute = own[0].compute,
+                       .reduce = reduce,
+                       .wait = times_.steps - own[0].compute - reduce,
+                       .runs = times_.runs});
+    }
+    return all;
+}
 
 }  // namespace plait::backends::meta

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plait/backends/meta/memory.h"
+#include "plait/base/lap_clock.h"
 #include "plait/collectives/lower.h"
 #include "plait/plan/shard.h"
 
@@ -29,6 +30,15 @@ struct MetaOptions {
     OnMove on_move;
 };
 
+// Where the time of a device's steps goes, as its stream sees it: from a first run until all members rest.
+struct StepTimes {
+    LapClock step_clock;
+    LapClock exchange_clock;
+    double steps = 0;  // seconds
+    double exchanges = 0;
+    int64_t runs = 0;
+};
+
 // Several devices as one: tensors are cut over the members, a graph becomes a graph for each, and where sums
 // of terms are wanted the members exchange them.
 class MetaDevice : public device::Device {
@@ -45,6 +55,9 @@ class MetaDevice : public device::Device {
     std::unique_ptr<device::Program> compile(const ir::Graph& graph, std::span<const int> layouts) override;
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
+    // Where the host steps the members, an exchange is reducing, and adding up what came is computing.
+    void time_runs(bool on) override;
+    std::vector<device::RunTimes> run_times() const override;
 
   private:
     // Members whose programs can meet join a group, unless something is wanted that needs the host between.
@@ -66,6 +79,7 @@ class MetaDevice : public device::Device {
     std::vector<std::unique_ptr<MetaBufferType>> buffer_types_;
     plan::Layouts placement_;
     std::vector<std::byte> staging_;
+    StepTimes times_;
     int64_t largest_output_part_ = 0;  // of a member, over the programs compiled so far
 };
 

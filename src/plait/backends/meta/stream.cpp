@@ -73,8 +73,9 @@ void MetaEvent::block() {
     for (const auto& event : events_) event->block();
 }
 
-MetaStream::MetaStream(const Members& members, const MetaOptions& options, int64_t part_bytes)
-    : members_(members), options_(options), staged_(members.devices.size()) {
+MetaStream::MetaStream(const Members& members, const MetaOptions& options, StepTimes& times,
+                       int64_t part_bytes)
+    : members_(members), options_(options), times_(times), staged_(members.devices.size()) {
     assemblies_.reserve(members.devices.size());
     for (std::vector<std::byte>& staged : staged_) staged.reserve(static_cast<size_t>(part_bytes));
     for (int m = 0; m < members.count(); ++m) streams_.push_back(members.device(m).make_stream());
@@ -191,6 +192,9 @@ void MetaStream::copy(const Region& from, const Region& to) {
 void MetaStream::run(device::BoundProgram& bound, int segment, StopWord& stop) {
     auto& program = dynamic_cast<MetaBoundProgram&>(bound);
     const ir::Range steps = program.meta().steps(segment);
+    if (!in_step_) times_.step_clock.restart();
+    in_step_ = true;
+    if (times_.step_clock.is_on()) ++times_.runs;
     if (options_.check_members && segment == 0 && !stop.stopped()) compare_inputs(program, stop);
     for (int64_t step = steps.begin; step < steps.end && !stop.stopped(); ++step) {
         for (int m = 0; m < members(); ++m) member(m).run(program.member(m), static_cast<int>(step), stop);
@@ -201,8 +205,20 @@ void MetaStream::run(device::BoundProgram& bound, int segment, StopWord& stop) {
 void MetaStream::exchange(MetaBoundProgram& program, int step, StopWord& stop) {
     const ir::Node& node = *program.meta().member(0).host_action(step);
     const collectives::Round& round = program.meta().round(std::get<ir::Exchange>(node.op).id);
-    if (round.comparison) return compare(program, step, *round.comparison, stop);
-    move(program, step, round, stop);
+    rest_if_timed();
+    times_.exchange_clock.restart();
+    if (round.comparison) {
+        compare(program, step, *round.comparison, stop);
+    } else {
+        move(program, step, round, stop);
+    }
+    rest_if_timed();
+    times_.exchange_clock.add_to(times_.exchanges);
+}
+
+void MetaStream::rest_if_timed() {
+    if (!times_.exchange_clock.is_on()) return;
+    for (int m = 0; m < members(); ++m) member(m).synchronise();
 }
 
 // What one member hands over passes through the host: all are read, then all are written.
@@ -292,6 +308,8 @@ void MetaStream::synchronise() {
             if (!first) first = std::current_exception();
         }
     }
+    if (in_step_) times_.step_clock.add_to(times_.steps);
+    in_step_ = false;
     if (first) {
         assemblies_.clear();
         std::rethrow_exception(first);

@@ -24,8 +24,8 @@ class MetaEvent : public device::Event {
 // thread: nothing depends on chance.
 class MetaStream : public device::Stream {
   public:
-    // Both outlive the stream. It sets aside what reading a member's part of so many bytes takes.
-    MetaStream(const Members& members, const MetaOptions& options, int64_t part_bytes);
+    // All outlive the stream. It sets aside what reading a member's part of so many bytes takes.
+    MetaStream(const Members& members, const MetaOptions& options, StepTimes& times, int64_t part_bytes);
 
     // A tensor that is split is written whole.
     void write(const device::Region& to, std::span<const std::byte> from) override;
@@ -61,9 +61,13 @@ class MetaStream : public device::Stream {
     void expect_equal(MetaBoundProgram& program, const RegionOf& region_of, bool unlike,
                       const std::string& what, StopWord& stop);
     void assemble();
+    // While steps are timed: so that what the members still do is not counted as what comes next.
+    void rest_if_timed();
 
     const Members& members_;
     const MetaOptions& options_;
+    StepTimes& times_;
+    bool in_step_ = false;
     std::vector<std::unique_ptr<device::Stream>> streams_;
     std::vector<Assembly> assemblies_;            // until synchronise()
     std::vector<std::vector<std::byte>> staged_;  // by assembly; kept for the next ones

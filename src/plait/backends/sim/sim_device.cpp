@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "plait/backends/sim/program.h"
-#include "plait/backends/sim/stream.h"
 #include "plait/base/ensure.h"
 
 namespace plait::backends::sim {
@@ -59,9 +58,21 @@ std::unique_ptr<device::Program> SimDevice::compile(const ir::Graph& graph, std:
 
 std::unique_ptr<device::Stream> SimDevice::make_stream() {
     const Delays delays{.seed = options_.seed + streams_++, .max_us = options_.max_delay_us};
-    return std::make_unique<SimStream>(rows_, cores_, delays);
+    return std::make_unique<SimStream>(rows_, cores_, delays, count_);
 }
 
 std::unique_ptr<device::Event> SimDevice::make_event() { return std::make_unique<SimEvent>(); }
+
+void SimDevice::time_runs(bool on) {
+    if (on) {
+        count_.seconds = 0;
+        count_.runs = 0;
+    }
+    count_.on = on;
+}
+
+std::vector<device::RunTimes> SimDevice::run_times() const {
+    return {{.compute = count_.seconds, .runs = count_.runs}};
+}
 
 }  // namespace plait::backends::sim

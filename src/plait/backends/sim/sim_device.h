@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plait/backends/sim/memory.h"
+#include "plait/backends/sim/stream.h"
 #include "plait/base/cores.h"
 #include "plait/device/device.h"
 #include "plait/plan/residency.h"
@@ -38,6 +39,9 @@ class SimDevice : public device::Device {
     // Each stream has a thread of its own. Throws Error when the system refuses it.
     std::unique_ptr<device::Stream> make_stream() override;
     std::unique_ptr<device::Event> make_event() override;
+    void time_runs(bool on) override;
+    // A run begins when it is its turn: nothing is waited for.
+    std::vector<device::RunTimes> run_times() const override;
 
   private:
     Cores& cores_;
@@ -45,6 +49,7 @@ class SimDevice : public device::Device {
     device::DeviceDescription description_;  // memory_bytes: what is left
     SimBufferType rows_;
     uint64_t streams_ = 0;  // ever made
+    RunCount count_;
 };
 
 }  // namespace plait::backends::sim

@@ -11,6 +11,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/base/lap_clock.h"
 #include "plait/device/region.h"
 
 namespace plait::backends::sim {
@@ -60,10 +61,11 @@ void block_all_signals() {
 
 }  // namespace
 
-SimStream::SimStream(const SimBufferType& type, Cores& cores, const Delays& delays)
+SimStream::SimStream(const SimBufferType& type, Cores& cores, const Delays& delays, RunCount& count)
     : type_(type),
       lease_(cores.lease(1)),
       delays_(delays),
+      count_(count),
       random_(delays.seed),
       stages_(new std::byte[static_cast<size_t>(kStagedBytes) * kStages]) {
     start_thread();
@@ -177,11 +179,19 @@ void SimStream::execute(const Item& item) {
 }
 
 void SimStream::compute(const Run& run) {
+    LapClock clock;
+    clock.switch_to(count_.on);
+    clock.restart();
     try {
         run.program->run(run.segment, *run.stop);
     } catch (const std::exception& error) {
         run.stop->fail(error.what());
     }
+    if (!clock.is_on()) return;
+    double seconds = 0;
+    clock.add_to(seconds);
+    count_.seconds += seconds;
+    ++count_.runs;
 }
 
 void SimStream::transfer(const Item& item) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -37,12 +38,19 @@ struct Delays {
     int64_t max_us = 0;  // 0: none
 };
 
+// What a device's queues have spent on programs while `on`.
+struct RunCount {
+    std::atomic<bool> on{false};
+    std::atomic<double> seconds{0};
+    std::atomic<int64_t> runs{0};
+};
+
 // A queue with a thread of its own ("plait-sim"), which does one item after the other and sleeps when there
 // is none. Nothing that the calling thread does is needed for it to go on. Allocates only when it is made.
 class SimStream : public device::Stream {
   public:
-    // `type` and `cores` outlive the stream. Throws Error when the system refuses the thread.
-    SimStream(const SimBufferType& type, Cores& cores, const Delays& delays);
+    // `type`, `cores` and `count` outlive the stream. Throws Error when the system refuses the thread.
+    SimStream(const SimBufferType& type, Cores& cores, const Delays& delays, RunCount& count);
     // Does what is queued first.
     ~SimStream() override;
 
@@ -100,6 +108,7 @@ class SimStream : public device::Stream {
     const SimBufferType& type_;
     const Cores::Lease lease_;
     const Delays delays_;
+    RunCount& count_;
     std::mt19937_64 random_;  // of the queue's thread
 
     const std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();

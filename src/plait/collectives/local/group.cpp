@@ -24,6 +24,7 @@ void LocalGroup::open() {
     seats_ = deal_seats(wanted_, cores_->usable(), cores_->filling());
     pool_ = std::make_unique<WorkerPool>(*cores_, threads(), seats_.pins);
     meeting_.emplace(threads(), *cores_);
+    for (const Wanted& member : wanted_) times_.emplace_back(static_cast<size_t>(member.workers));
 }
 
 void LocalGroup::start(int member, Run& run, StopWord& stop) {
@@ -41,6 +42,7 @@ void LocalGroup::start(int member, Run& run, StopWord& stop) {
         return;
     }
     for (const Run* other : runs_) ENSURE(other->meetings() == run.meetings(), "the members go in step");
+    run_clock_.restart();
     pool_->start(&LocalGroup::run_thread, this);
 }
 
@@ -55,6 +57,8 @@ void LocalGroup::end_run() {
     if (ended_ == begun_) return;
     pool_->finish();
     ended_ = begun_;
+    run_clock_.add_to(run_seconds_);
+    if (run_clock_.is_on()) ++timed_runs_;
 }
 
 void LocalGroup::run_thread(void* group, int thread) { static_cast<LocalGroup*>(group)->work(thread); }
@@ -66,12 +70,50 @@ void LocalGroup::work(int thread) {
     Run& first = *runs_[static_cast<size_t>(mine.front().member)];
     const int meetings = first.meetings();
     for (int stretch = 0;; ++stretch) {
-        for (const Role& role : mine) runs_[static_cast<size_t>(role.member)]->work(stretch, role.worker);
+        for (const Role& role : mine) {
+            WorkerTimes& spent = times(role.member, role.worker);
+            spent.clock.restart();
+            runs_[static_cast<size_t>(role.member)]->work(stretch, role.worker);
+            spent.computed();
+        }
         if (stretch == meetings || !meeting_->wait(stop_->word())) return;
         if (!first.is_dealt(stretch)) continue;
-        first.work_slice(stretch, thread, threads());
+        work_slice(stretch, thread);
         if (!meeting_->wait(stop_->word())) return;
     }
+}
+
+// For all members: each of the thread's has spent the time on it.
+void LocalGroup::work_slice(int meeting, int thread) {
+    const std::span<const Role> mine = roles(thread);
+    for (const Role& role : mine) times(role.member, role.worker).clock.restart();
+    runs_[static_cast<size_t>(mine.front().member)]->work_slice(meeting, thread, threads());
+    for (const Role& role : mine) times(role.member, role.worker).reduced();
+}
+
+void LocalGroup::time_runs(bool on) {
+    end_run();
+    run_clock_.switch_to(on);
+    for (std::vector<WorkerTimes>& workers : times_) {
+        for (WorkerTimes& worker : workers) {
+            if (on) worker = {};
+            worker.clock.switch_to(on);
+        }
+    }
+    if (!on) return;
+    run_seconds_ = 0;
+    timed_runs_ = 0;
+}
+
+device::RunTimes LocalGroup::run_times(int member) const {
+    device::RunTimes mean{.runs = timed_runs_};
+    const std::vector<WorkerTimes>& workers = times_[static_cast<size_t>(member)];
+    for (const WorkerTimes& worker : workers) {
+        mean.compute += worker.compute / static_cast<double>(workers.size());
+        mean.reduce += worker.reduce / static_cast<double>(workers.size());
+    }
+    mean.wait = run_seconds_ - mean.compute - mean.reduce;
+    return mean;
 }
 
 struct LocalGroup::Job {

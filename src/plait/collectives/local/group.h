@@ -8,9 +8,11 @@
 
 #include "plait/base/barrier.h"
 #include "plait/base/cancel.h"
+#include "plait/base/lap_clock.h"
 #include "plait/base/worker_pool.h"
 #include "plait/collectives/local/seats.h"
 #include "plait/device/communicator.h"
+#include "plait/device/device.h"
 
 namespace plait::collectives::local {
 
@@ -26,6 +28,16 @@ struct Part {
     std::vector<Result> results;
 };
 
+// Where a worker's time goes, seconds. Written by the thread that does its work.
+struct alignas(64) WorkerTimes {
+    LapClock clock;
+    double compute = 0;
+    double reduce = 0;
+
+    void computed() { clock.add_to(compute); }
+    void reduced() { clock.add_to(reduce); }
+};
+
 // A member's share of one run: stretches of its own work, with a meeting of all members between two of them.
 // Its functions do not throw: an error goes to the run's stop word.
 class Run {
@@ -37,7 +49,8 @@ class Run {
     virtual const Part& part(int meeting) const = 0;
 
     // Everything behind meeting `stretch` - 1 and before meeting `stretch`, as worker `worker`. What other
-    // members brought to the former may be read, until the latter.
+    // members brought to the former may be read, until the latter. The worker's lap, from its begin or from
+    // where it was counted last, is computing.
     virtual void work(int stretch, int worker) = 0;
 
     // Whether a meeting's work is dealt to all threads of the group, each doing its slice for all members;
@@ -78,6 +91,13 @@ class LocalGroup : public device::Communicator {
         return runs_[static_cast<size_t>(member)]->part(meeting);
     }
 
+    // As Device::time_runs, for all members; open.
+    void time_runs(bool on);
+    device::RunTimes run_times(int member) const;
+    WorkerTimes& times(int member, int worker) {
+        return times_[static_cast<size_t>(member)][static_cast<size_t>(worker)];
+    }
+
     Cores& cores() const { return *cores_; }
     int threads() const { return static_cast<int>(seats_.roles.size()); }
     std::span<const Role> roles(int thread) const { return seats_.roles[static_cast<size_t>(thread)]; }
@@ -89,6 +109,7 @@ class LocalGroup : public device::Communicator {
     static void run_thread(void* group, int thread);
     static void job_thread(void* job, int thread);
     void work(int thread);
+    void work_slice(int meeting, int thread);
     void end_run();
 
     std::vector<Wanted> wanted_;
@@ -103,6 +124,11 @@ class LocalGroup : public device::Communicator {
     uint64_t ended_ = 0;
     int ready_ = 0;  // members that have started the next one
     StopWord* stop_ = nullptr;
+
+    std::vector<std::vector<WorkerTimes>> times_;  // by member and worker
+    LapClock run_clock_;
+    double run_seconds_ = 0;
+    int64_t timed_runs_ = 0;
 };
 
 // For a device on its own; open.

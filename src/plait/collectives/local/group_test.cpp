@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <pthread.h>
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "plait/base/recording_binder.h"
 
@@ -35,6 +37,7 @@ class Adder : public Run {
             threads_.insert(pthread_self());
         }
         if (worker > 0) return;
+        std::this_thread::sleep_for(rest_);
         const auto at = static_cast<size_t>(stretch);
         if (stretch > 0 && !is_dealt(stretch - 1)) sums_[at - 1] = sum(stretch - 1);
         if (stretch == fails_at_) stop_.fail("no luck");
@@ -47,11 +50,13 @@ class Adder : public Run {
     void work_slice(int meeting, int slice, int slices) override {
         EXPECT_EQ(slices, group_.threads());
         if (slice != slices - 1) return;
+        std::this_thread::sleep_for(rest_);
         const float all = sum(meeting);
         for (int m = 0; m < group_.members(); ++m) *group_.part(m, meeting).results[0].values = all;
     }
 
     float result(int meeting) const { return sums_[static_cast<size_t>(meeting)]; }
+    void rest(std::chrono::milliseconds time) { rest_ = time; }
     void fail_at(int stretch) { fails_at_ = stretch; }
     int stretches() const { return stretches_; }
     const std::set<pthread_t>& threads() const { return threads_; }
@@ -69,6 +74,7 @@ class Adder : public Run {
     Part parts_[kMeetings];
     float terms_[kMeetings] = {};
     float sums_[kMeetings] = {};
+    std::chrono::milliseconds rest_{0};  // in every stretch, and for the last slice of what is dealt
     int fails_at_ = -1;
     int stretches_ = 0;
     std::mutex mutex_;
@@ -178,6 +184,43 @@ TEST_P(LocalGroupTest, AJobRunsOnTheMembersOwnWorkersOnly) {
     }
 }
 
+TEST_P(LocalGroupTest, TimesOfAMemberAddUpToThatOfTheRuns) {
+    constexpr int kRuns = 3;
+    constexpr double kRest = 0.001;
+    Adders adders(GetParam());
+    LocalGroup& group = adders.group();
+    const auto members = static_cast<int>(GetParam().size());
+    for (int m = 0; m < members; ++m)
+        adders.member(static_cast<size_t>(m)).rest(std::chrono::milliseconds(1));
+    const auto times_after = [&](int runs) {
+        for (int i = 0; i < runs; ++i) EXPECT_EQ(adders.run(), "");
+        std::vector<device::RunTimes> times;
+        for (int m = 0; m < members; ++m) times.push_back(group.run_times(m));
+        return times;
+    };
+    for (const device::RunTimes& times : times_after(1)) EXPECT_EQ(times.all() + times.runs, 0);
+    for (int again = 0; again < 2; ++again) {
+        group.time_runs(true);
+        const auto begin = std::chrono::steady_clock::now();
+        const std::vector<device::RunTimes> timed = times_after(kRuns);
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+        double reduce = 0;
+        for (int m = 0; m < members; ++m) {
+            const device::RunTimes& times = timed[static_cast<size_t>(m)];
+            EXPECT_EQ(times.runs, kRuns);
+            EXPECT_GE(times.compute * group.workers(m), kRuns * (kMeetings + 1) * kRest);
+            EXPECT_GE(times.wait, 0);
+            EXPECT_NEAR(times.all(), timed[0].all(), 1e-9);
+            EXPECT_GE(times.all(), kRuns * (kMeetings + 2) * kRest);
+            EXPECT_LE(times.all(), elapsed.count());
+            reduce += times.reduce * group.workers(m);
+        }
+        EXPECT_GE(reduce, kRuns * kRest);
+        group.time_runs(false);
+        for (const device::RunTimes& times : times_after(1)) EXPECT_NEAR(times.all(), timed[0].all(), 1e-9);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, LocalGroupTest,
                          testing::Values(std::vector{1}, std::vector{3}, std::vector{1, 1},
                                          std::vector{1, 1, 1, 1}, std::vector{2, 2}, std::vector{2, 1, 3}));
@@ -191,6 +234,16 @@ TEST(LocalGroup, NoMoreThreadsThanCoresWork) {
     EXPECT_EQ(adders.member(1).threads(), adders.member(3).threads());
     EXPECT_NE(adders.member(0).threads(), adders.member(1).threads());
     EXPECT_TRUE(adders.group().cores().spin_allowed() || adders.group().cores().usable() < 2);
+}
+
+TEST(LocalGroup, AMemberWaitsWhileAnotherHasItsThread) {
+    Adders adders({1, 1, 1, 1});
+    for (size_t m = 0; m < 4; ++m) adders.member(m).rest(std::chrono::milliseconds(m == 2 ? 5 : 0));
+    adders.group().time_runs(true);
+    EXPECT_EQ(adders.run(), "");
+    const double busy = adders.group().run_times(2).compute;
+    EXPECT_GE(busy, 0.005 * (kMeetings + 1));
+    EXPECT_GE(adders.group().run_times(0).wait, busy);
 }
 
 TEST(LocalGroup, ThreadsAreBoundToTheirMembersCores) {
