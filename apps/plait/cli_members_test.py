@@ -48,6 +48,23 @@ class MembersTest(CliTest):
         told = self.done(*run_flags("--devices", "cpu*2", "-sm", "none")).err
         self.assertIn("one device (-sm none): nothing to split", told)
 
+    def test_bench_says_where_members_spend_their_steps(self):
+        for flags in (("--devices", "cpu*2"), ("--devices", "cpu*2", "--reduce", "pairwise"),
+                      ("--devices", "cpu,sim")):
+            result = json.loads(self.done("bench", "-m", MODEL, "-p", 8, "-n", 2, "-r", 1, "--json", *flags).out)
+            self.assertEqual(len(result["members"]), 2)
+            for what in ("prompt", "generation"):
+                steps = [member[what] for member in result["members"]]
+                self.assertEqual([step["steps"] for step in steps], [1, 1] if what == "prompt" else [2, 2])
+                for step in steps:
+                    self.assertGreater(step["compute_us"], 0)
+                    self.assertGreater(step["reduce_us"], 0)
+                    self.assertGreaterEqual(step["wait_us"], 0)
+                lengths = [step["compute_us"] + step["reduce_us"] + step["wait_us"] for step in steps]
+                self.assertAlmostEqual(lengths[0], lengths[1], places=3)
+        text = self.done("bench", "-m", MODEL, "-p", 0, "-n", 2, "-r", 1, "--devices", "cpu*2").text
+        self.assertRegex(text, r"generation steps of .* us\n  cpu0 +compute .*, reduce .*, wait .*\n  cpu1 +compute")
+
     def test_warnings(self):
         self.assertIn("warning: cpu1 has a share of nothing",
                       self.done(*run_flags("--devices", "cpu*2", "-ts", "1,0")).err)

@@ -289,6 +289,20 @@ class OtherCommandsTest(CliTest):
             result = self.done("bench", "-m", MODEL, "-r", 1, *flags, "--json").out
             self.assertIsNone(json.loads(result)["products"], flags)
 
+    def test_bench_says_where_a_device_spends_its_steps(self):
+        flags = ("bench", "-m", MODEL, "-p", 16, "-ub", 8, "-n", 3, "-d", 2, "-r", 1)
+        members = json.loads(self.done(*flags, "--json").out)["members"]
+        self.assertEqual([member["device"] for member in members], ["cpu"])
+        self.assertEqual(members[0]["prompt"]["steps"], 2)
+        self.assertEqual(members[0]["generation"]["steps"], 3)
+        for times in (members[0]["prompt"], members[0]["generation"]):
+            self.assertGreater(times["compute_us"], 0)
+            self.assertGreaterEqual(times["wait_us"], 0)
+            self.assertEqual(times["reduce_us"], 0)
+        text = self.done(*flags, "-p", 0).text
+        self.assertRegex(text, r"generation steps of [\d.]+ us\n  cpu +compute +[\d.]+ % \([\d.]+ us\), wait")
+        self.assertNotIn("prompt steps", text)
+
     def test_bench_of_what_cannot_be(self):
         self.fails("at least one token", "bench", "-m", MODEL, "-p", 0, "-n", 0)
         self.fails("context of 7", "bench", "-m", MODEL, "-p", 16, "-n", 0, "-c", 7)

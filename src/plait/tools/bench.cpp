@@ -19,12 +19,6 @@
 namespace plait::tools {
 namespace {
 
-double seconds_of(const std::function<void()>& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 void validate(const BenchOptions& bench) {
     if (bench.prompt < 0 || bench.generate < 0 || bench.depth < 0 || bench.prompt + bench.generate == 0) {
         throw Error("bench: expected at least one token to process (-p) or to generate (-n)");
@@ -89,11 +83,30 @@ class Bench {
         return static_cast<double>(options_.generate) / seconds;
     }
 
+    // What such a pass takes, by member.
+    std::vector<device::RunTimes> times_of(double (Bench::*pass)()) {
+        timed_ = true;
+        (this->*pass)();
+        timed_ = false;
+        return device().run_times();
+    }
+
     std::string checksum() const {
         return fmt::format("{:016x}", XXH64(greedy_.data(), greedy_.size() * sizeof(int32_t), 0));
     }
 
   private:
+    device::Device& device() const { return *engine_.prepared().device; }
+
+    double seconds_of(const std::function<void()>& work) {
+        if (timed_) device().time_runs(true);
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        if (timed_) device().time_runs(false);
+        return seconds.count();
+    }
+
     void extend(engine::TextRun& text, std::span<const int32_t> tokens) {
         const auto keep_best = [this](std::span<const float> logits) {
             best_ = sample::best_candidate(logits, 0).id;
@@ -109,7 +122,23 @@ class Bench {
     const std::vector<int32_t> prompt_;
     std::vector<int32_t> greedy_;
     int32_t best_ = 0;
+    bool timed_ = false;
 };
+
+std::vector<MemberTimes> times_of_members(Bench& run, const BenchOptions& bench,
+                                          const engine::Prepared& prepared) {
+    std::vector<device::RunTimes> prompt, generation;
+    if (bench.prompt > 0) prompt = run.times_of(&Bench::prompt_rate);
+    if (bench.generate > 0) generation = run.times_of(&Bench::generation_rate);
+    const device::DeviceDescription& whole = prepared.device->describe();
+    std::vector<MemberTimes> members;
+    for (size_t m = 0; m < std::max(prompt.size(), generation.size()); ++m) {
+        members.push_back({.device = whole.members.empty() ? whole.name : whole.members[m].name});
+        if (!prompt.empty()) members.back().prompt = prompt[m];
+        if (!generation.empty()) members.back().generation = generation[m];
+    }
+    return members;
+}
 
 int64_t total_weight_bytes(const models::Model& model) {
     int64_t bytes = 0;
@@ -166,6 +195,7 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         if (!generation.empty()) result.generation_tps = summarise(std::move(generation));
         if (bench.generate > 0) result.greedy_checksum = run.checksum();
         result.peak_rss_bytes = peak_resident_bytes();
+        result.members = times_of_members(run, bench, engine.prepared());
         if (bench.prompt > 0) {
             products.measure_after();
             result.products = products.report(result.prompt_tps.median);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/device/device.h"
 #include "plait/engine/options.h"
 #include "plait/tools/products.h"
 
@@ -25,6 +26,13 @@ struct Rate {
 // Of at least one value.
 Rate summarise(std::vector<double> values);
 
+// Where a member's time goes in the steps of one pass; no runs where the pass was not asked for.
+struct MemberTimes {
+    std::string device;
+    device::RunTimes prompt;
+    device::RunTimes generation;
+};
+
 struct BenchResult {
     Rate prompt_tps;  // tokens per second; all zero when not asked for
     Rate generation_tps;
@@ -36,6 +44,8 @@ struct BenchResult {
     double read_rate = 0;         // weight bytes per second while generating
     double share_of_ceiling = 0;  // of the better ceiling
     ProductReport products;       // of prompts
+    // Of passes of their own, since reading clocks takes time; empty where the device cannot tell.
+    std::vector<MemberTimes> members;
     std::string greedy_checksum;  // XXH64 of the greedy ids behind a fixed prompt: equal numbers, equal text
     std::string device;           // details of the device that ran
 };
