@@ -48,20 +48,21 @@ int32_t Sampler::sample(std::span<const float> logits, int64_t position) {
     ENSURE(logits.size() == static_cast<size_t>(vocab_size_), "logits of a sampler");
     const auto adjusted = penalties_.apply(logits);
     if (is_greedy(params_)) {
-        const int32_t id = best_candidate(adjusted, 0).id;
+        const int32_t id = choice::best_candidate(adjusted, 0).id;
         require_any(id >= 0, position);
         return id;
     }
     const auto candidates = survivors(adjusted);
     require_any(!candidates.empty(), position);
-    return draw(candidates, params_.temperature, {params_.seed, sequence_, position}).id;
+    return choice::draw(candidates, params_.temperature, {params_.seed, sequence_, position}).id;
 }
 
-std::span<const Candidate> Sampler::survivors(std::span<const float> logits) {
-    auto candidates = top_candidates(logits, 0, limit_, room_);
+std::span<const choice::Candidate> Sampler::survivors(std::span<const float> logits) {
+    auto candidates = choice::top_candidates(logits, 0, limit_, room_);
     if (candidates.empty()) return candidates;
-    if (params_.top_p < 1) candidates = keep_top_p(candidates, params_.top_p, log_sum_exp(candidates));
-    if (params_.min_p > 0) candidates = keep_min_p(candidates, params_.min_p);
+    if (params_.top_p < 1)
+        candidates = choice::keep_top_p(candidates, params_.top_p, choice::log_sum_exp(candidates));
+    if (params_.min_p > 0) candidates = choice::keep_min_p(candidates, params_.min_p);
     return candidates;
 }
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "plait/sample/candidates.h"
+#include "plait/choice/candidates.h"
 #include "plait/sample/params.h"
 #include "plait/sample/penalties.h"
 
@@ -30,14 +30,14 @@ class Sampler {
     const Params& params() const { return params_; }
 
   private:
-    std::span<const Candidate> survivors(std::span<const float> logits);
+    std::span<const choice::Candidate> survivors(std::span<const float> logits);
 
     Params params_;
     int32_t vocab_size_;
     uint32_t sequence_;
     int64_t limit_;  // candidates the top-k filter keeps, at most the vocabulary
     Penalties penalties_;
-    std::vector<Candidate> room_;  // for top_candidates; empty when greedy
+    std::vector<choice::Candidate> room_;  // for top_candidates; empty when greedy
 };
 
 }  // namespace plait::sample

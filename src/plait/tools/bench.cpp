@@ -10,9 +10,9 @@
 #include "plait/base/error.h"
 #include "plait/base/log.h"
 #include "plait/base/memory_info.h"
+#include "plait/choice/candidates.h"
 #include "plait/engine/engine.h"
 #include "plait/engine/text_run.h"
-#include "plait/sample/candidates.h"
 #include "plait/tools/measure.h"
 #include "plait/tools/start.h"
 
@@ -109,7 +109,7 @@ class Bench {
 
     void extend(engine::TextRun& text, std::span<const int32_t> tokens) {
         const auto keep_best = [this](std::span<const float> logits) {
-            best_ = sample::best_candidate(logits, 0).id;
+            best_ = choice::best_candidate(logits, 0).id;
         };
         if (text.extend(tokens, engine::Logits::last, keep_best) == engine::Outcome::cancelled) {
             throw Error("bench: interrupted");

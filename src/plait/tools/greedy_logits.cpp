@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "plait/base/error.h"
+#include "plait/choice/candidates.h"
 #include "plait/engine/text_run.h"
-#include "plait/sample/candidates.h"
 
 namespace plait::tools {
 namespace {
@@ -25,7 +25,7 @@ std::vector<int32_t> greedy_logits(engine::Engine& engine, std::span<const int32
     engine::TextRun text(engine, keep_cache);
     int32_t best = 0;
     const auto see = [&](std::span<const float> logits) {
-        best = sample::best_candidate(logits, 0).id;
+        best = choice::best_candidate(logits, 0).id;
         on_row(logits);
     };
     const auto extend = [&](std::span<const int32_t> ids) {

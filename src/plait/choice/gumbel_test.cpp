@@ -1,11 +1,11 @@
-#include "plait/sample/gumbel.h"
+#include "plait/choice/gumbel.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 constexpr int kDraws = 200000;
@@ -80,4 +80,4 @@ TEST(GumbelBound, HoldsAndIsTight) {
 }
 
 }  // namespace
-}  // namespace plait::sample
+}  // namespace plait::choice

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace plait::sample {
+namespace plait::choice {
 
 // Logarithm and exponential made of IEEE 754 double additions, multiplications, divisions and bit moves only,
 // so that a token drawn from the same logits is the same on every machine; the C library's own may differ in
@@ -13,4 +13,4 @@ double portable_log(double x);
 // x: at most 0, not NaN (-infinity included). Below -700 the result is 0: nothing a probability would notice.
 double portable_exp(double x);
 
-}  // namespace plait::sample
+}  // namespace plait::choice

@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <span>
 
-#include "plait/sample/gumbel.h"
+#include "plait/choice/gumbel.h"
 
 // The sampling pipeline as pure functions on candidates. They do not know whether the logits are a whole
 // vocabulary or one slice of it: ids are global, what depends on the whole (a log-sum-exp) is an argument,
 // and partial results (the best perturbed one) merge by comparison. No function allocates; all are
 // thread-safe; no result depends on the order of the candidates it is given, except log_sum_exp in its last
 // bits.
-namespace plait::sample {
+namespace plait::choice {
 
 struct Candidate {
     int32_t id;
@@ -59,4 +59,4 @@ inline bool better(const Perturbed& a, const Perturbed& b) {
 // temperature > 0.
 Perturbed draw(std::span<const Candidate> candidates, double temperature, const DrawKey& key);
 
-}  // namespace plait::sample
+}  // namespace plait::choice

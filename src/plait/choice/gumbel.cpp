@@ -1,11 +1,11 @@
-#include "plait/sample/gumbel.h"
+#include "plait/choice/gumbel.h"
 
 #include <bit>
 
-#include "plait/sample/philox.h"
-#include "plait/sample/portable_math.h"
+#include "plait/choice/philox.h"
+#include "plait/choice/portable_math.h"
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 uint32_t low(uint64_t value) { return static_cast<uint32_t>(value); }
@@ -31,4 +31,4 @@ double gumbel_bound(uint64_t bits) {
     return (53 - std::bit_width(~bits & kMask)) * kAboveLn2;
 }
 
-}  // namespace plait::sample
+}  // namespace plait::choice

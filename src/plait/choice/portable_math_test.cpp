@@ -1,4 +1,4 @@
-#include "plait/sample/portable_math.h"
+#include "plait/choice/portable_math.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 constexpr double kRelative = 8e-16;  // 3 to 4 units in the last place
@@ -73,4 +73,4 @@ TEST(PortableMath, BitsAreFixed) {
 }
 
 }  // namespace
-}  // namespace plait::sample
+}  // namespace plait::choice

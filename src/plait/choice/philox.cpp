@@ -1,6 +1,6 @@
-#include "plait/sample/philox.h"
+#include "plait/choice/philox.h"
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 constexpr int kRounds = 10;
@@ -26,4 +26,4 @@ std::array<uint32_t, 4> philox4x32_10(std::array<uint32_t, 4> counter, std::arra
     return counter;
 }
 
-}  // namespace plait::sample
+}  // namespace plait::choice

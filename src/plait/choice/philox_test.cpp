@@ -1,8 +1,8 @@
-#include "plait/sample/philox.h"
+#include "plait/choice/philox.h"
 
 #include <gtest/gtest.h>
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 using Words4 = std::array<uint32_t, 4>;
@@ -31,4 +31,4 @@ TEST(Philox, EveryInputWordMatters) {
 }
 
 }  // namespace
-}  // namespace plait::sample
+}  // namespace plait::choice

@@ -1,4 +1,4 @@
-#include "plait/sample/candidates.h"
+#include "plait/choice/candidates.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
-#include "plait/sample/portable_math.h"
+#include "plait/choice/portable_math.h"
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
@@ -131,4 +131,4 @@ Perturbed draw(std::span<const Candidate> candidates, double temperature, const 
     return best;
 }
 
-}  // namespace plait::sample
+}  // namespace plait::choice

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace plait::sample {
+namespace plait::choice {
 
 // Names one draw. Everything a draw depends on besides its logits is here, which is why neither batch nor
 // thread nor split can change it. `sequence` is the caller's stable number for the text (the index of the
@@ -30,4 +30,4 @@ double gumbel_bound(uint64_t bits);
 
 inline double gumbel(const DrawKey& key, int32_t id) { return gumbel(noise_bits(key, id)); }
 
-}  // namespace plait::sample
+}  // namespace plait::choice

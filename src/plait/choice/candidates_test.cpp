@@ -1,4 +1,4 @@
-#include "plait/sample/candidates.h"
+#include "plait/choice/candidates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "plait/base/error.h"
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
@@ -239,4 +239,4 @@ TEST(Draw, TinyAndHugeTemperatures) {
 }
 
 }  // namespace
-}  // namespace plait::sample
+}  // namespace plait::choice

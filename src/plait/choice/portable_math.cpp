@@ -1,11 +1,11 @@
-#include "plait/sample/portable_math.h"
+#include "plait/choice/portable_math.h"
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-namespace plait::sample {
+namespace plait::choice {
 namespace {
 
 constexpr int kMantissaBits = 52;
@@ -65,4 +65,4 @@ double portable_exp(double x) {
     return polynomial(kExp, r) * std::bit_cast<double>((kExponentBias + k) << kMantissaBits);
 }
 
-}  // namespace plait::sample
+}  // namespace plait::choice
