@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <span>
 
+#include "plait/choice/exp_sum.h"
 #include "plait/choice/gumbel.h"
 
 // The sampling pipeline as pure functions on candidates. They do not know whether the logits are a whole
-// vocabulary or one slice of it: ids are global, what depends on the whole (a log-sum-exp) is an argument,
-// and partial results (the best perturbed one) merge by comparison. No function allocates; all are
-// thread-safe; no result depends on the order of the candidates it is given, except log_sum_exp in its last
-// bits.
+// vocabulary or one slice of it: ids are global, what depends on the whole (a softmax's normaliser) is an
+// argument, and partial results (the best perturbed one) merge by comparison. No function allocates; all are
+// thread-safe; no result depends on the order of the candidates it is given.
 namespace plait::choice {
 
 struct Candidate {
@@ -33,12 +33,12 @@ std::span<Candidate> top_candidates(std::span<const float> logits, int32_t first
 // The best of `logits` with the same rules; id -1 and logit -infinity when all are masked.
 Candidate best_candidate(std::span<const float> logits, int32_t first_id);
 
-// log of the sum of exp(logit), the normaliser of a softmax. `candidates` is not empty.
-double log_sum_exp(std::span<const Candidate> candidates);
+// The normaliser of a softmax over them.
+ExpSum exp_sum(std::span<const Candidate> candidates);
 
-// Reorders and returns the shortest run of best candidates whose probabilities exp(logit - log_sum_exp) sum
-// to at least top_p: at least one; all of them when they never do.
-std::span<Candidate> keep_top_p(std::span<Candidate> candidates, double top_p, double log_sum_exp);
+// Reorders and returns the shortest run of best candidates whose probabilities, of which `whole` is the
+// normaliser, sum to at least top_p: at least one; all of them when they never do.
+std::span<Candidate> keep_top_p(std::span<Candidate> candidates, double top_p, const ExpSum& whole);
 
 // Reorders and returns those at least min_p times as probable as the best; 0 < min_p <= 1. Not empty if the
 // input is not.
@@ -54,6 +54,9 @@ struct Perturbed {
 inline bool better(const Perturbed& a, const Perturbed& b) {
     return a.value != b.value ? a.value > b.value : a.id < b.id;
 }
+
+// Replaces `best` if the candidate, perturbed, is better; temperature > 0. To begin with: {-1, -infinity}.
+void perturb(const Candidate& candidate, double temperature, const DrawKey& key, Perturbed& best);
 
 // The best perturbed candidate: a draw from softmax(logit / temperature). `candidates` is not empty;
 // temperature > 0.

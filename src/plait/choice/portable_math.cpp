@@ -1,5 +1,6 @@
 #include "plait/choice/portable_math.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -15,6 +16,7 @@ constexpr int64_t kExponentBias = 1023;
 constexpr double kLn2High = 0x1.62e42feep-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kLog2E = 0x1.71547652b82fep+0;
+constexpr double kLargestRest = 0.35;  // a little more than ln 2 / 2
 constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1;
 
 // 2 atanh(s) / s - 2 = sum of 2 z^n / (2n + 1), n from 1, in z = s². |s| <= 0.1716, so what lies past the
@@ -57,12 +59,17 @@ double portable_log(double x) {
 }
 
 // x = k ln 2 + r with |r| <= ln 2 / 2.
-double portable_exp(double x) {
-    if (x < -700) return 0;
-    const auto k = static_cast<int64_t>(x * kLog2E - 0.5);
+Scaled portable_scaled_exp(double x) {
+    const auto k = static_cast<int64_t>(x * kLog2E + (x < 0 ? -0.5 : 0.5));
     const auto kd = static_cast<double>(k);
     const double r = (x - kd * kLn2High) - kd * kLn2Low;
-    return polynomial(kExp, r) * std::bit_cast<double>((kExponentBias + k) << kMantissaBits);
+    return {polynomial(kExp, std::clamp(r, -kLargestRest, kLargestRest)), k};
+}
+
+double portable_exp(double x) {
+    if (x < -700) return 0;
+    const Scaled scaled = portable_scaled_exp(x);
+    return scaled.mantissa * std::bit_cast<double>((kExponentBias + scaled.exponent) << kMantissaBits);
 }
 
 }  // namespace plait::choice

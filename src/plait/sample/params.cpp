@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "plait/base/error.h"
 
@@ -28,6 +29,11 @@ void validate(const Params& params) {
     require(params.min_p <= 1, "--min-p", "at most 1 (0 turns it off)", params.min_p);
     require(params.temperature <= kMaxTemperature, "--temp", "at most 1000000 (0 is greedy)",
             params.temperature);
+    for (const LogitBias& bias : params.biases) {
+        const bool masks = bias.bias == -std::numeric_limits<float>::infinity();
+        require(masks || std::abs(bias.bias) <= kMaxBias, "a logit bias",
+                "from -1000000 to 1000000, or -inf to mask its token", bias.bias);
+    }
 }
 
 }  // namespace plait::sample

@@ -50,6 +50,14 @@ TEST(Params, NothingIsNan) {
     EXPECT_THAT(refusal({.frequency_penalty = kNan}), testing::HasSubstr("--frequency-penalty"));
 }
 
+TEST(Params, Biases) {
+    EXPECT_EQ(refusal({.biases = {{0, 1e6f}, {1, -3}, {2, -std::numeric_limits<float>::infinity()}}}), "");
+    EXPECT_EQ(refusal({.biases = {{0, 1}, {1, 2e6f}}}),
+              "a logit bias must be from -1000000 to 1000000, or -inf to mask its token, got 2000000");
+    for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+        EXPECT_THAT(refusal({.biases = {{0, bad}}}), testing::HasSubstr("a logit bias"));
+}
+
 TEST(Params, ExtremesAreRefused) {
     EXPECT_THAT(refusal({.repeat_penalty = -1}), testing::HasSubstr("--repeat-penalty"));
     EXPECT_THAT(refusal({.repeat_penalty = kInfinity}), testing::HasSubstr("--repeat-penalty"));

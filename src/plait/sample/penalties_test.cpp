@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <vector>
+
+#include "plait/base/error.h"
 
 namespace plait::sample {
 namespace {
@@ -13,27 +14,6 @@ using Logits = std::vector<float>;
 Logits applied(Penalties& penalties, const Logits& logits) {
     const auto changed = penalties.apply(logits);
     return {changed.begin(), changed.end()};
-}
-
-TEST(Penalised, Formula) {
-    const Params repeat{.repeat_penalty = 2};
-    EXPECT_EQ(penalised(3, 0, repeat), 3);
-    EXPECT_EQ(penalised(3, 1, repeat), 1.5);
-    EXPECT_EQ(penalised(3, 7, repeat), 1.5);
-    EXPECT_EQ(penalised(-3, 1, repeat), -6);
-    EXPECT_EQ(penalised(0, 1, repeat), 0);
-    const Params both{.presence_penalty = 0.5, .frequency_penalty = 0.25};
-    EXPECT_EQ(penalised(3, 0, both), 3);
-    EXPECT_EQ(penalised(3, 1, both), 2.25);
-    EXPECT_EQ(penalised(3, 4, both), 1.5);
-    EXPECT_EQ(penalised(-3, 4, both), -4.5);
-    const Params all{.repeat_penalty = 1.5, .presence_penalty = -0.5, .frequency_penalty = 0.25};
-    EXPECT_EQ(penalised(3, 2, all), 2);
-}
-
-TEST(Penalised, MaskedStaysMasked) {
-    const float masked = -std::numeric_limits<float>::infinity();
-    EXPECT_EQ(penalised(masked, 3, {.repeat_penalty = 2, .presence_penalty = -5}), masked);
 }
 
 TEST(Penalties, CountsOnlyTheWindow) {
@@ -68,6 +48,32 @@ TEST(Penalties, OffMeansTheSameLogits) {
         penalties.accept(0);
         EXPECT_EQ(penalties.apply(logits).data(), logits.data());
     }
+}
+
+using Changes = std::vector<choice::Change>;
+
+Changes changes_of(const Penalties& penalties) {
+    return {penalties.changes().begin(), penalties.changes().end()};
+}
+
+TEST(Penalties, ChangesAreSortedAndSingle) {
+    Penalties penalties({.biases = {{5, 1}, {2, -1}}, .repeat_penalty = 2, .repeat_last_n = 4}, 9);
+    EXPECT_EQ(changes_of(penalties), (Changes{{2, 0, -1}, {5, 0, 1}}));
+    for (int32_t token : {7, 2, 0, 7}) penalties.accept(token);
+    EXPECT_EQ(changes_of(penalties), (Changes{{0, 1, 0}, {2, 1, -1}, {5, 0, 1}, {7, 2, 0}}));
+    for (int32_t token : {8, 8, 8}) penalties.accept(token);  // 7, 2 and 0 leave
+    EXPECT_EQ(changes_of(penalties), (Changes{{2, 0, -1}, {5, 0, 1}, {7, 1, 0}, {8, 3, 0}}));
+}
+
+TEST(Penalties, BiasesNeedNoPenalties) {
+    Penalties penalties({.biases = {{1, 2}}}, 3);
+    penalties.accept(0);
+    EXPECT_EQ(applied(penalties, {1, 1, 1}), (Logits{1, 3, 1}));
+}
+
+TEST(Penalties, RefusesBiasesOfNoTokenOrTwice) {
+    for (const int32_t id : {-1, 3}) EXPECT_THROW(Penalties({.biases = {{id, 1}}}, 3), Error) << id;
+    EXPECT_THROW(Penalties({.biases = {{1, 1}, {2, 1}, {1, 2}}}, 3), Error);
 }
 
 TEST(PenaltiesDeathTest, TokensOutsideTheVocabulary) {
