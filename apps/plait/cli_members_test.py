@@ -177,14 +177,19 @@ class PlanTest(CliTest):
         self.assertEqual([member["device"] for member in plan["members"]], ["cpu0", "cpu1", "cpu2"])
         layers = json.loads(self.done("inspect", "-m", MODEL, "--json").out)["plait"]["layers"]
         width = json.loads(self.done("inspect", "-m", MODEL, "--json").out)["plait"]["width"]
-        self.assertEqual(plan["collectives_per_step"], 2 * layers)
-        self.assertEqual(plan["collective_bytes_per_token"], 2 * layers * width * 4)
-        for collective in plan["collectives"]:
+        self.assertEqual(plan["collectives_per_step"], 2 * layers + 1)
+        *sums, merge = plan["collectives"]
+        self.assertEqual((merge["kind"], merge["after"], merge["way"]), ("merge_candidates", "output", "host"))
+        self.assertEqual(merge["link_bytes"], merge["bytes"])
+        self.assertEqual(plan["collective_bytes_per_token"], 2 * layers * width * 4 + merge["bytes"])
+        fewer = self.plan("--devices", "cpu*3", "--candidates", 8)["collectives"][-1]
+        self.assertEqual(merge["bytes"] - fewer["bytes"], 8 * (256 - 8), "an id and a logit for each")
+        for collective in sums:
             self.assertEqual((collective["kind"], collective["bytes"]), ("all_reduce", width * 4))
             self.assertEqual(collective["link_bytes"], 2 * width * 4, "one term more than between 2")
         direct = self.plan("--devices", "cpu*3", "--reduce", "direct")
         self.assertEqual(direct["collectives"][0]["link_bytes"], 2 * width * 4)
-        self.assertEqual(self.plan("--devices", "cpu*3", "--embd", "vocab")["collectives_per_step"], 2 * layers + 1)
+        self.assertEqual(self.plan("--devices", "cpu*3", "--embd", "vocab")["collectives_per_step"], 2 * layers + 2)
 
     def test_text(self):
         text = self.done("plan", "-m", MODEL, "--devices", "cpu*3").text

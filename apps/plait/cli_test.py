@@ -34,6 +34,14 @@ class RunTest(CliTest):
         for key in ("device", "weights_bytes", "kv_bytes", "compute_bytes", "prompt_tokens", "prompt_seconds",
                     "generation_seconds", "prompt_tps", "gen_tps"):
             self.assertTrue(report[key], key)
+        self.assertEqual(report["gathered_rows"], 0)
+
+    def test_rows_of_logits_that_had_to_be_read_are_counted(self):
+        flags = ("--ignore-eos", "--temp", 2, "--top-k", 0, "--min-p", 0, "--top-p", 0.99, "--seed", 3)
+        self.assertEqual(self.report_of(*flags, "--candidates", 2)["gathered_rows"], 8)
+        some = self.done(*run_flags(*flags, "--candidates", 2))
+        self.assertIn("rows of logits read whole", some.err)
+        self.assertEqual(some.out, self.done(*run_flags(*flags)).out, "the same text, however it was chosen")
 
     def test_same_seed_same_text(self):
         def text(*flags):
@@ -264,6 +272,7 @@ class OtherCommandsTest(CliTest):
         self.assertLessEqual(result["prompt"]["min"], result["prompt"]["median"])
         self.assertLessEqual(result["generation"]["median"], result["generation"]["max"])
         self.assertRegex(result["greedy_checksum"], "^[0-9a-f]{16}$")
+        self.assertEqual(result["gathered_rows"], 0)
         text = self.done(*flags, "-ub", 7).text
         self.assertIn(result["greedy_checksum"], text)
         self.assertIn("tokens/s median", text)

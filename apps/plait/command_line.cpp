@@ -55,6 +55,11 @@ void add_size_flags(CLI::App& app, engine::EngineOptions& engine) {
     add_number(app, "-b,--batch-size", engine.batch, 1, "tokens handed over at once")->capture_default_str();
     add_number(app, "--ubatch-size", engine.micro_batch, 1, "-ub N: tokens per step (micro-batch)")
         ->capture_default_str();
+    add_number(
+        app, "--candidates", engine.candidates, 1,
+        "candidates for the next token that each device hands over; where filters keep more, its logits are "
+        "read")
+        ->capture_default_str();
 }
 
 void add_device_flags(CLI::App& app, engine::EngineOptions& engine) {
@@ -123,7 +128,6 @@ void add_split_flags(CLI::App& app, SplitFlags& flags) {
                    "device that runs with -sm none, and does all but products with -sm row; counted from 0")
         ->check(whole_number(0, 255))
         ->type_name("N");
-    add_number(app, "--candidates", flags.candidates, 1, "candidates per member in merged sampling");
     app.add_flag("--check-members", flags.check_members,
                  "compare what members hold alike, bit for bit, after every exchange");
     app.add_flag("--fast", flags.fast, "allow kernels whose bits depend on the batch (there are none)");

@@ -18,7 +18,6 @@ struct SplitFlags {
     std::string reduce = "auto";
     std::string shares;
     int main_device = 0;
-    int candidates = 256;
     bool check_members = false;
     bool fast = false;
     bool no_pack_cache = false;

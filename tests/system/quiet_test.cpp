@@ -44,6 +44,7 @@ EngineOptions quiet_options(const char* devices) {
     EngineOptions options = options_for(model(), 512);
     options.devices = devices;
     options.max_sequences = 2;
+    options.candidates = 8;  // so that some rows have to be read
     return options;
 }
 
@@ -53,17 +54,17 @@ TEST_P(QuietTest, TheSteadyStateAllocatesNothing) {
     const SequenceId a = engine.create_sequence();
     const SequenceId b = engine.fork_sequence(a, 0);
     sample::Sampler sampler({.repeat_penalty = 1.1, .seed = 1}, 300, 0);
+    sample::Sampler wide({.top_k = 0, .top_p = 0.99, .min_p = 0, .seed = 1}, 300, 1);
     const std::vector<int32_t> prompt = random_ids(64, 300, 1);
     int32_t next[2] = {1, 2};
     Feed feeds[2];
     const auto decode = [&] {
-        feeds[0] = {a, {&next[0], 1}, Logits::last};
-        feeds[1] = {b, {&next[1], 1}, Logits::last};
+        feeds[0] = {a, {&next[0], 1}, Logits::last, &sampler};
+        feeds[1] = {b, {&next[1], 1}, Logits::last, &wide};
         ASSERT_EQ(engine.step(feeds), Outcome::done);
-        for (int64_t row = 0; row < 2; ++row) {
-            next[row] = sampler.sample(engine.logits(row), engine.length(a));
-            sampler.accept(next[row]);
-        }
+        next[0] = engine.choose(0, sampler);
+        next[1] = engine.choose(1, wide);
+        for (const int32_t token : next) sampler.accept(token);
     };
     for (int i = 0; i < 4; ++i) decode();
     const long before = allocation_count();
@@ -72,6 +73,7 @@ TEST_P(QuietTest, TheSteadyStateAllocatesNothing) {
     ASSERT_EQ(engine.step({feeds, 1}), Outcome::done);
     for (int i = 0; i < 20; ++i) decode();
     EXPECT_EQ(allocation_count(), before);
+    EXPECT_GT(engine.gathered_rows(), 100);
 }
 
 double process_seconds() {

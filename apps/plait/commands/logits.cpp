@@ -13,6 +13,7 @@ void logits(const LogitsCommand& command) {
     engine::EngineOptions options = engine_options(command.common);
     // Every row of a step may be wanted.
     options.max_outputs = std::min(options.micro_batch, options.batch);
+    options.candidates = 0;  // it is the logits that are wanted
     ReportFile report(command.common.report);
     engine::Prepared prepared = prepare_model(command.common, options);
     refuse_overwriting(command.out, prepared.file);

@@ -6,10 +6,10 @@
 
 namespace plait::choice {
 
-// A sum of exp(logit), kept so that it is the same to the last bit whatever the order of the logits and however
-// they were cut into sums that were added up: as whole numbers, one for each power of two. What lies 64 powers
-// below the largest term is left out. It stands for the log-sum-exp of a softmax, of which the logarithm is
-// never needed. A plain value without pointers, which travels between devices as bytes.
+// A sum of exp(logit), kept so that it is the same to the last bit whatever the order of the logits and
+// however they were cut into sums that were added up: as whole numbers, one for each power of two. What lies
+// 64 powers below the largest term is left out. It stands for the log-sum-exp of a softmax, of which the
+// logarithm is never needed. A plain value without pointers, which travels between devices as bytes.
 class ExpSum {
   public:
     void add(float logit);  // finite

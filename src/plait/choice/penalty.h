@@ -13,8 +13,8 @@ struct Penalty {
     bool changes_anything() const { return repeat != 1 || presence != 0 || frequency != 0; }
 };
 
-// A token whose logit is not taken as it comes. A plain value of 32-bit parts: lists of them travel in the data
-// of a step.
+// A token whose logit is not taken as it comes. A plain value of 32-bit parts: lists of them travel in the
+// data of a step.
 struct Change {
     int32_t id = 0;
     int32_t count = 0;  // occurrences to penalise

@@ -9,7 +9,9 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-float seen(float logit, int32_t count, const Penalty& penalty) { return changed(logit, {.count = count}, penalty); }
+float seen(float logit, int32_t count, const Penalty& penalty) {
+    return changed(logit, {.count = count}, penalty);
+}
 
 TEST(Changed, ByPenalties) {
     const Penalty repeat{.repeat = 2};

@@ -52,7 +52,8 @@ bool Selection::take(float logit, int32_t id) {
     }
     if (kept_ == room_.size()) {
         ENSURE(kept_ > limit_, "room of a selection");
-        std::nth_element(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(limit_ - 1), room_.end(), kBetter);
+        std::nth_element(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(limit_ - 1), room_.end(),
+                         kBetter);
         kept_ = limit_;
         threshold_ = room_[limit_ - 1].logit;
         if (logit <= threshold_) return true;
@@ -65,7 +66,8 @@ std::span<Candidate> Selection::best_first() {
     const auto found = room_.first(kept_);
     kept_ = std::min(kept_, limit_);
     if (kept_ < found.size())
-        std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept_ - 1), found.end(), kBetter);
+        std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept_ - 1), found.end(),
+                         kBetter);
     std::sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept_), kBetter);
     return found.first(kept_);
 }

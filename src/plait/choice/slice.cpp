@@ -13,14 +13,16 @@ namespace plait::choice {
 namespace {
 
 static_assert(std::is_trivially_copyable_v<Ask> && std::is_trivially_copyable_v<SliceHead>);
-static_assert(sizeof(SliceHead) == 4 * sizeof(int32_t) + sizeof(double) + sizeof(ExpSum) && sizeof(Candidate) == 8);
+static_assert(sizeof(SliceHead) == 4 * sizeof(int32_t) + sizeof(double) + sizeof(ExpSum) &&
+              sizeof(Candidate) == 8);
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 // Shows the logits in order of their ids, changed where they are to be: f(logits, first id) for stretches.
 // Ends, with false, where f says false.
 template <class F>
-bool in_order(const Ask& ask, std::span<const Change> changes, std::span<const float> logits, int32_t first_id, F f) {
+bool in_order(const Ask& ask, std::span<const Change> changes, std::span<const float> logits,
+              int32_t first_id, F f) {
     const auto end_id = first_id + static_cast<int32_t>(logits.size());
     auto change = std::ranges::lower_bound(changes, first_id, {}, &Change::id);
     int32_t next = first_id;
@@ -39,8 +41,8 @@ bool in_order(const Ask& ask, std::span<const Change> changes, std::span<const f
 
 // The same, logit by logit, without the masked ones.
 template <class F>
-bool each_in_order(const Ask& ask, std::span<const Change> changes, std::span<const float> logits, int32_t first_id,
-                   F f) {
+bool each_in_order(const Ask& ask, std::span<const Change> changes, std::span<const float> logits,
+                   int32_t first_id, F f) {
     return in_order(ask, changes, logits, first_id, [&](std::span<const float> stretch, int32_t id) {
         for (const float logit : stretch) {
             if (logit != kMasked) {
@@ -59,16 +61,20 @@ bool fill(const Ask& ask, std::span<const Change> changes, std::span<const float
     SliceHead& head = to.head();
     if (ask.top > 0) {
         Selection selection(ask.top, room);
-        const auto show = [&](std::span<const float> stretch, int32_t id) { return selection.show(stretch, id); };
+        const auto show = [&](std::span<const float> stretch, int32_t id) {
+            return selection.show(stretch, id);
+        };
         if (!in_order(ask, changes, logits, first_id, show)) return false;
         const auto best = selection.best_first();
         std::ranges::copy(best, to.room().begin());
         head.found = static_cast<int32_t>(best.size());
     }
-    head.complete = static_cast<int32_t>(is_complete(head.found, ask.top, static_cast<int64_t>(logits.size())));
+    head.complete =
+        static_cast<int32_t>(is_complete(head.found, ask.top, static_cast<int64_t>(logits.size())));
     const auto each = [&](auto f) { return each_in_order(ask, changes, logits, first_id, f); };
-    if (ask.sum && !each([&](const Candidate& candidate) { head.sum.add(candidate.logit); })) return false;
-    if (!ask.drawn) return true;
+    if (ask.sum != 0 && !each([&](const Candidate& candidate) { head.sum.add(candidate.logit); }))
+        return false;
+    if (ask.drawn == 0) return true;
     Perturbed drawn = head.drawn();
     const bool finite =
         each([&](const Candidate& candidate) { perturb(candidate, ask.temperature, ask.key, drawn); });
@@ -118,14 +124,18 @@ void Slice::clear() const {
     head() = SliceHead();
 }
 
+void Slice::refuse() const {
+    clear();
+    head().broken = 1;
+    head().complete = 0;
+}
+
 void answer(const Ask& ask, std::span<const Change> changes, std::span<const float> logits, int32_t first_id,
             std::span<Candidate> room, Slice to) {
     ENSURE(ask.top <= static_cast<int64_t>(to.room().size()), "room of an answer");
     to.clear();
     if (fill(ask, changes, logits, first_id, room, to)) return;
-    to.clear();
-    to.head().broken = 1;
-    to.head().complete = 0;
+    to.refuse();
 }
 
 void join(std::span<const Slice> slices, int64_t top, Slice to) {
@@ -136,7 +146,7 @@ void join(std::span<const Slice> slices, int64_t top, Slice to) {
         head.broken |= part.broken;
         head.complete &= part.complete;
     }
-    if (head.broken != 0) return;
+    if (head.broken != 0) return to.refuse();
     for (const Slice& slice : slices) {
         const SliceHead& part = slice.head();
         head.sum.add(part.sum);
@@ -145,7 +155,8 @@ void join(std::span<const Slice> slices, int64_t top, Slice to) {
         head.drawn_value = part.drawn_value;
     }
     Joining joining(slices);
-    const auto room = to.room().first(static_cast<size_t>(std::min<int64_t>(top, static_cast<int64_t>(to.room().size()))));
+    const auto room =
+        to.room().first(static_cast<size_t>(std::min<int64_t>(top, static_cast<int64_t>(to.room().size()))));
     while (const auto next = joining.next()) {
         if (static_cast<size_t>(head.found) == room.size()) {
             head.complete = 0;

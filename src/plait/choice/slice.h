@@ -21,17 +21,17 @@ struct Ask {
     Penalty penalty;
     double temperature = 0;  // of the draw
     int32_t top = 0;         // how many of the best candidates, at most the room of the answer
-    bool sum = false;        // the sum of exp(logit)
-    bool drawn = false;      // the best perturbed candidate
+    int16_t sum = 0;         // 1: the sum of exp(logit)
+    int16_t drawn = 0;       // 1: the best perturbed candidate
 
-    bool anything() const { return top > 0 || sum || drawn; }
+    bool anything() const { return top > 0 || sum != 0 || drawn != 0; }
 };
 
 // Without gaps: equal answers are equal bytes.
 struct SliceHead {
-    int32_t found = 0;     // candidates listed
-    int32_t complete = 1;  // 1: no candidate is left out
-    int32_t broken = 0;    // 1: a logit is NaN or +infinity; then nothing else is answered
+    int32_t found = 0;      // candidates listed
+    int32_t complete = 1;   // 1: no candidate is left out
+    int32_t broken = 0;     // 1: a logit is NaN or +infinity; then nothing else is answered
     int32_t drawn_id = -1;  // of the best perturbed candidate; -1: none wanted, or all are masked
     double drawn_value = -std::numeric_limits<double>::infinity();
     ExpSum sum;  // of all candidates, listed or not
@@ -43,6 +43,7 @@ struct SliceHead {
 class Slice {
   public:
     // `bytes`: aligned for doubles, slice_bytes(room) of them. Makes no answer of them yet.
+    Slice() = default;
     Slice(std::byte* bytes, int64_t room) : bytes_(bytes), room_(room) {}
 
     SliceHead& head() const { return *reinterpret_cast<SliceHead*>(bytes_); }
@@ -51,12 +52,13 @@ class Slice {
         return {reinterpret_cast<Candidate*>(bytes_ + sizeof(SliceHead)), static_cast<size_t>(room_)};
     }
     std::span<Candidate> candidates() const { return room().first(static_cast<size_t>(head().found)); }
-    // Makes it the answer of no logits; every byte is written.
+    // Makes it the answer of no logits, or of broken ones; every byte is written.
     void clear() const;
+    void refuse() const;
 
   private:
-    std::byte* bytes_;
-    int64_t room_;
+    std::byte* bytes_ = nullptr;
+    int64_t room_ = 0;
 };
 
 constexpr int64_t slice_bytes(int64_t room) {
@@ -64,7 +66,9 @@ constexpr int64_t slice_bytes(int64_t room) {
 }
 
 // Whether a list of `found` candidates, where `top` were wanted, certainly has all of so many logits.
-constexpr bool is_complete(int64_t found, int64_t top, int64_t logits) { return found < top || logits <= top; }
+constexpr bool is_complete(int64_t found, int64_t top, int64_t logits) {
+    return found < top || logits <= top;
+}
 
 // Answers for the logits with ids from `first_id` on. `changes`, sorted by id, may name ids that are not
 // among them. `room`: for Selection with the limit ask.top.

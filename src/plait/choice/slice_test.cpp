@@ -36,8 +36,8 @@ struct Row {
 OwnedSlice answer_of(const Row& row, size_t begin, size_t end) {
     OwnedSlice owned;
     std::vector<Candidate> room(64);
-    answer(row.ask, row.changes, std::span(row.logits).subspan(begin, end - begin), static_cast<int32_t>(begin), room,
-           owned.slice());
+    answer(row.ask, row.changes, std::span(row.logits).subspan(begin, end - begin),
+           static_cast<int32_t>(begin), room, owned.slice());
     return owned;
 }
 
@@ -57,8 +57,8 @@ OwnedSlice plain_answer(const Row& row) {
     head.found = static_cast<int32_t>(std::min<size_t>(all.size(), static_cast<size_t>(row.ask.top)));
     std::copy_n(all.begin(), head.found, owned.slice().room().begin());
     head.complete = head.found < row.ask.top || static_cast<int32_t>(row.logits.size()) <= row.ask.top;
-    if (row.ask.sum) head.sum = exp_sum(all);
-    if (row.ask.drawn && !all.empty()) {
+    if (row.ask.sum != 0) head.sum = exp_sum(all);
+    if (row.ask.drawn != 0 && !all.empty()) {
         head.drawn_id = draw(all, row.ask.temperature, row.ask.key).id;
         head.drawn_value = draw(all, row.ask.temperature, row.ask.key).value;
     }
@@ -84,8 +84,8 @@ Row random_row(size_t size, uint32_t seed) {
                .penalty = {.repeat = 1.3, .presence = 0.2, .frequency = 0.1},
                .temperature = 0.7,
                .top = static_cast<int32_t>(random() % (kRoom + 1)),
-               .sum = random() % 2 == 0,
-               .drawn = random() % 2 == 0};
+               .sum = static_cast<int16_t>(random() % 2),
+               .drawn = static_cast<int16_t>(random() % 2)};
     return row;
 }
 
@@ -111,7 +111,7 @@ TEST(Answer, OfNothingAskedOrNothingThere) {
     OwnedSlice unasked = answer_of(row, 0, 2);
     EXPECT_EQ(unasked.slice().head().found, 0);
     EXPECT_EQ(unasked.slice().head().complete, 0);
-    row.ask = {.top = 1, .sum = true, .drawn = true};
+    row.ask = {.top = 1, .sum = 1, .drawn = 1};
     OwnedSlice none = answer_of(row, 1, 1);
     EXPECT_EQ(none.slice().head().found, 0);
     EXPECT_EQ(none.slice().head().drawn_id, -1);
@@ -119,8 +119,10 @@ TEST(Answer, OfNothingAskedOrNothingThere) {
 }
 
 TEST(Answer, BrokenLogitsLeaveNothingElse) {
-    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-        for (const Ask& ask : {Ask{.top = 1}, Ask{.top = 9}, Ask{.sum = true}, Ask{.temperature = 1, .drawn = true}}) {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        for (const Ask& ask :
+             {Ask{.top = 1}, Ask{.top = 9}, Ask{.sum = 1}, Ask{.temperature = 1, .drawn = 1}}) {
             for (const size_t at : {0u, 100u, 299u}) {
                 Row row{.logits = std::vector<float>(300, 1.0f), .changes = {}, .ask = ask};
                 row.logits[at] = bad;
@@ -135,7 +137,8 @@ TEST(Answer, BrokenLogitsLeaveNothingElse) {
 
 OwnedSlice joined(const Row& row, const std::vector<size_t>& borders, int64_t top, int64_t room) {
     std::vector<OwnedSlice> parts;
-    for (size_t i = 0; i + 1 < borders.size(); ++i) parts.push_back(answer_of(row, borders[i], borders[i + 1]));
+    for (size_t i = 0; i + 1 < borders.size(); ++i)
+        parts.push_back(answer_of(row, borders[i], borders[i + 1]));
     std::vector<Slice> slices;
     for (OwnedSlice& part : parts) slices.push_back(part.slice());
     OwnedSlice whole(room);
@@ -176,7 +179,7 @@ TEST(Join, ListsWhatIsCertainAndNoMore) {
 
 TEST(Join, IsBrokenWhereOneIs) {
     Row row{.logits = {1, 2, std::numeric_limits<float>::quiet_NaN(), 3}};
-    row.ask = {.top = 3, .sum = true};
+    row.ask = {.top = 3, .sum = 1};
     OwnedSlice whole = joined(row, {0, 2, 4}, 8, 8);
     EXPECT_EQ(whole.slice().head().broken, 1);
     EXPECT_EQ(whole.slice().head().found, 0);

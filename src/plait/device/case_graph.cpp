@@ -56,6 +56,7 @@ CaseGraph::CaseGraph(OpCase op_case, int row_layout, int weight_layout)
     material_.block.assign(case_.step->block().begin(), case_.step->block().end());
     const ir::StepView step = view_of(graph_, material_.block);
     for (int32_t t = 0; t < *step.token_count; ++t) step.tokens[static_cast<size_t>(t)] = t;
+    for (int32_t row = 0; row < *step.output_count; ++row) step.output_rows[static_cast<size_t>(row)] = row;
     std::vector<ValueId> inputs;
     const bool routed = is_routed(case_);
     const ValueId ids = routed ? route() : -1;
@@ -93,10 +94,11 @@ ValueId CaseGraph::state(const TestTensor& tensor) {
 
 ValueId CaseGraph::feed(TestTensor tensor) {
     const ir::Shape shape = tensor.desc.shape;
+    const bool of_outputs = tensor.desc.rows == ir::Rows::outputs;
     tensor.desc = {DType::F32, {shape[0], tensor.desc.shape.elements() / shape[0]}};
     const ValueId table = weight(tensor, row_layout_);
-    const ValueId flat =
-        graph_.add(ir::Embed{}, "feed", {table, graph_.step_input(ir::StepInput::tokens)})[0];
+    const auto rows = of_outputs ? ir::StepInput::output_rows : ir::StepInput::tokens;
+    const ValueId flat = graph_.add(ir::Embed{}, "feed", {table, graph_.step_input(rows)})[0];
     return shape.rank() == 2 ? flat : graph_.add(ir::SplitHeads{shape[1]}, "feed", {flat})[0];
 }
 

@@ -10,8 +10,8 @@
 // run.
 namespace plait::device::contract {
 
-// A case as a graph of one op, the op's weights in one layout. F32 operands with a row per token come from
-// tables of which token t reads row t.
+// A case as a graph of one op, the op's weights in one layout. F32 operands with a row per token or output
+// come from tables of which each reads the row of its number.
 class CaseGraph {
   public:
     // `row_layout` and `weight_layout`: buffer types of the device, by index.

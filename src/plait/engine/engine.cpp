@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "plait/base/ensure.h"
 #include "plait/base/error.h"
 #include "plait/engine/ladder.h"
 
@@ -22,8 +24,31 @@ std::vector<state::GroupSpec> group_specs(const Prepared& prepared) {
     return specs;
 }
 
+constexpr size_t kMostSlices = 256;  // as many as there can be members
+
+int64_t output_rows(const Feed& feed) {
+    const auto tokens = static_cast<int64_t>(feed.tokens.size());
+    switch (feed.logits) {
+        case Logits::none:
+            return 0;
+        case Logits::last:
+            return std::min<int64_t>(1, tokens);
+        case Logits::all:
+            return tokens;
+    }
+    return 0;
+}
+
 int64_t largest_shown(const Prepared& prepared) {
     return prepared.options.tap ? prepared.options.micro_batch * prepared.model->summary().width : 0;
+}
+
+// How many members answer for a part of each row of logits.
+int64_t slices_of(const Prepared& prepared) {
+    if (prepared.options.candidates == 0) return 0;
+    const auto answers = static_cast<size_t>(Slot::Output::answers);
+    const int64_t row_bytes = prepared.programs.front()->needs().outputs[answers].desc.slice_bytes();
+    return row_bytes / choice::slice_bytes(prepared.options.candidates);
 }
 
 load::Weights loaded_weights(const Prepared& prepared, device::Stream& stream,
@@ -44,7 +69,12 @@ Engine::Engine(Prepared prepared, const LoadProgress& progress)
       state_(group_specs(prepared_), prepared_.options.max_sequences, prepared_.options.context,
              prepared_.options.testing),
       logits_(static_cast<size_t>(prepared_.options.max_outputs * prepared_.model->summary().vocabulary)),
-      shown_(static_cast<size_t>(largest_shown(prepared_))) {
+      shown_(static_cast<size_t>(largest_shown(prepared_))),
+      slices_(slices_of(prepared_)),
+      positions_(static_cast<size_t>(prepared_.options.max_outputs)),
+      answers_(static_cast<size_t>(prepared_.options.max_outputs * slices_ *
+                                   choice::slice_bytes(prepared_.options.candidates))),
+      joined_(static_cast<size_t>(choice::slice_bytes(slices_ * prepared_.options.candidates))) {
     std::vector<device::Region> state;
     for (size_t i = 0; i < state_memory_->tensors().size(); ++i) {
         state.push_back(device::whole(*state_memory_, static_cast<int32_t>(i)));
@@ -76,13 +106,10 @@ Outcome Engine::step(std::span<const Feed> feeds) {
     ir::StepView& view = slot.view(capacity);
     fill_tokens(view, feeds);
     fill_groups(view, change);
+    if (slices_ > 0) fill_choices(view, feeds);
     try {
         run(capacity, slot);
-        const int64_t row_bytes = vocabulary() * static_cast<int64_t>(sizeof(float));
-        if (counts.outputs > 0 && !stop_.stopped()) {
-            const auto rows = std::span(logits_).first(static_cast<size_t>(counts.outputs * vocabulary()));
-            stream_->read(slot.logits(counts.outputs, row_bytes), std::as_writable_bytes(rows));
-        }
+        if (!stop_.stopped()) read_outputs(slot, feeds, counts.outputs);
         stream_->synchronise();
     } catch (...) {
         settle_after_error();
@@ -96,7 +123,52 @@ Outcome Engine::step(std::span<const Feed> feeds) {
     }
     change.commit();
     logit_rows_ = counts.outputs;
+    last_slot_ = &slot;
     return Outcome::done;
+}
+
+// Whole rows for whoever wants them, answers for samplers.
+void Engine::read_outputs(Slot& slot, std::span<const Feed> feeds, int64_t rows) {
+    const auto sampled = [](const Feed& feed) { return feed.sampler != nullptr; };
+    const auto wants_rows = [&](const Feed& feed) { return feed.logits != Logits::none && !sampled(feed); };
+    if (rows == 0) return;
+    if (std::ranges::any_of(feeds, wants_rows)) {
+        const auto to = std::span(logits_).first(static_cast<size_t>(rows * vocabulary()));
+        stream_->read(slot.rows(Slot::Output::logits, {0, rows}, logit_bytes()), std::as_writable_bytes(to));
+    }
+    if (slices_ > 0 && std::ranges::any_of(feeds, sampled)) {
+        const int64_t row_bytes = slices_ * choice::slice_bytes(options().candidates);
+        stream_->read(slot.rows(Slot::Output::answers, {0, rows}, row_bytes),
+                      std::span(answers_).first(static_cast<size_t>(rows * row_bytes)));
+    }
+}
+
+int32_t Engine::choose(int64_t row, sample::Sampler& sampler) {
+    ENSURE(row >= 0 && row < logit_rows_, "a row of the last step");
+    const int64_t position = positions_[static_cast<size_t>(row)];
+    if (slices_ > 0) {
+        if (const auto token = sampler.choose(answer(row), position)) return *token;
+        ++gathered_rows_;
+    }
+    const auto logits = std::span(logits_).subspan(static_cast<size_t>(row * vocabulary()),
+                                                   static_cast<size_t>(vocabulary()));
+    stream_->read(last_slot_->rows(Slot::Output::logits, {row, 1}, logit_bytes()),
+                  std::as_writable_bytes(logits));
+    stream_->synchronise();
+    return sampler.sample(logits, position);
+}
+
+choice::Slice Engine::answer(int64_t row) {
+    const int64_t count = options().candidates, bytes = choice::slice_bytes(count);
+    const auto slice = [&](int64_t i) {
+        return choice::Slice(answers_.data() + (row * slices_ + i) * bytes, count);
+    };
+    if (slices_ == 1) return slice(0);
+    std::array<choice::Slice, kMostSlices> slices;
+    for (int64_t i = 0; i < slices_; ++i) slices[static_cast<size_t>(i)] = slice(i);
+    const choice::Slice joined(joined_.data(), slices_ * count);
+    choice::join(std::span(slices).first(static_cast<size_t>(slices_)), slices_ * count, joined);
+    return joined;
 }
 
 std::span<const float> Engine::logits(int64_t row) const {
@@ -120,6 +192,8 @@ std::vector<int64_t> Engine::stored_bytes() const {
 
 void Engine::check(std::span<const Feed> feeds) const {
     for (const Feed& feed : feeds) {
+        ENSURE(feed.sampler == nullptr || (feed.logits == Logits::last && !feed.tokens.empty()),
+               "a sampler chooses behind the last token");
         for (int32_t token : feed.tokens) {
             if (token < 0 || token >= vocabulary()) {
                 throw Error(
@@ -144,13 +218,12 @@ ir::Capacity Engine::count(std::span<const Feed> feeds) const {
     for (const Feed& feed : feeds) {
         const auto tokens = static_cast<int64_t>(feed.tokens.size());
         counts.tokens += tokens;
-        if (feed.logits == Logits::all) counts.outputs += tokens;
-        if (feed.logits == Logits::last) counts.outputs += std::min<int64_t>(1, tokens);
+        counts.outputs += output_rows(feed);
     }
     return counts;
 }
 
-void Engine::fill_tokens(ir::StepView& view, std::span<const Feed> feeds) const {
+void Engine::fill_tokens(ir::StepView& view, std::span<const Feed> feeds) {
     size_t token = 0, output = 0, sequence = 0;
     view.token_begin[0] = 0;
     for (const Feed& feed : feeds) {
@@ -160,6 +233,7 @@ void Engine::fill_tokens(ir::StepView& view, std::span<const Feed> feeds) const 
             view.positions[token] = static_cast<int32_t>(position + static_cast<int64_t>(i));
             const bool is_last = i + 1 == feed.tokens.size();
             if (feed.logits == Logits::all || (feed.logits == Logits::last && is_last)) {
+                positions_[output] = position + static_cast<int64_t>(i) + 1;
                 view.output_rows[output++] = static_cast<int32_t>(token);
             }
         }
@@ -168,6 +242,21 @@ void Engine::fill_tokens(ir::StepView& view, std::span<const Feed> feeds) const 
     *view.token_count = static_cast<int32_t>(token);
     *view.output_count = static_cast<int32_t>(output);
     *view.sequence_count = static_cast<int32_t>(sequence);
+}
+
+void Engine::fill_choices(ir::StepView& view, std::span<const Feed> feeds) {
+    int64_t row = 0;
+    for (const Feed& feed : feeds) {
+        if (feed.sampler == nullptr) {
+            for (const int64_t rows = row + output_rows(feed); row < rows; ++row)
+                view.choices.fill(row, {}, {});
+            continue;
+        }
+        const auto most = static_cast<int32_t>(options().candidates);
+        const int64_t position = positions_[static_cast<size_t>(row)];
+        // Where there is no room for its changes nothing is asked, and the row will be read.
+        view.choices.fill(row++, feed.sampler->ask(position, most), feed.sampler->changes());
+    }
 }
 
 void Engine::fill_groups(ir::StepView& view, const state::Step& step) {

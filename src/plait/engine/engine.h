@@ -10,6 +10,7 @@
 #include "plait/engine/prepared.h"
 #include "plait/engine/slot.h"
 #include "plait/load/weights.h"
+#include "plait/sample/sampler.h"
 #include "plait/state/paged_state.h"
 
 namespace plait::engine {
@@ -24,6 +25,8 @@ struct Feed {
     SequenceId sequence = 0;
     std::span<const int32_t> tokens;
     Logits logits = Logits::last;
+    // Chooses the token behind the last one, whose logits are wanted for nothing else (Engine::choose).
+    const sample::Sampler* sampler = nullptr;
 };
 
 enum class Outcome : uint8_t { done, cancelled };
@@ -58,9 +61,15 @@ class Engine {
     // Error when a token id, the context, pages or the limits do not allow it, or the device fails.
     Outcome step(std::span<const Feed> feeds);
     // Logits of the last step that was done, [vocabulary] per row, in the order of feeds and tokens. Valid
-    // until the next step.
+    // until the next step, unless all of its feeds had samplers.
     std::span<const float> logits(int64_t row) const;
     int64_t logit_rows() const { return logit_rows_; }
+    // The token that the sampler of that row's feed chooses; it is not accepted yet. From what the members
+    // answered, or from the row of logits where that does not tell, which is read then. At most once a row.
+    // Throws Error as Sampler::sample does, or when the device fails.
+    int32_t choose(int64_t row, sample::Sampler& sampler);
+    // How many rows had to be read so.
+    int64_t gathered_rows() const { return gathered_rows_; }
 
     // Setting the word (cancel() from any thread or signal handler) ends the step in progress, or the next
     // one, as cancelled; that step clears it.
@@ -82,8 +91,12 @@ class Engine {
   private:
     void check(std::span<const Feed> feeds) const;
     ir::Capacity count(std::span<const Feed> feeds) const;
-    void fill_tokens(ir::StepView& view, std::span<const Feed> feeds) const;
+    void fill_tokens(ir::StepView& view, std::span<const Feed> feeds);
     static void fill_groups(ir::StepView& view, const state::Step& step);
+    void fill_choices(ir::StepView& view, std::span<const Feed> feeds);
+    void read_outputs(Slot& slot, std::span<const Feed> feeds, int64_t rows);
+    choice::Slice answer(int64_t row);
+    int64_t logit_bytes() const { return vocabulary() * static_cast<int64_t>(sizeof(float)); }
     void run(size_t capacity, Slot& slot);
     void show(size_t capacity, Slot& slot, int segment);
     bool take_cancellation();
@@ -102,6 +115,12 @@ class Engine {
     std::vector<float> logits_;
     std::vector<float> shown_;
     int64_t logit_rows_ = 0;
+    Slot* last_slot_ = nullptr;       // of the last step
+    int64_t slices_ = 0;              // that a row's answers are for; 0: nothing is asked
+    std::vector<int64_t> positions_;  // by row: of the token to choose
+    std::vector<std::byte> answers_;  // by row and slice
+    std::vector<std::byte> joined_;
+    int64_t gathered_rows_ = 0;
 };
 
 }  // namespace plait::engine

@@ -28,23 +28,21 @@ class Generator {
         : options_(options),
           on_token_(on_token),
           text_(text),
-          sampler_(options.sampling, static_cast<int32_t>(text.engine().vocabulary()), 0),
-          choose_(
-              [this](std::span<const float> logits) { next_ = sampler_.sample(logits, text_.length()); }) {}
+          sampler_(options.sampling, static_cast<int32_t>(text.engine().vocabulary()), 0) {}
 
     Generation run(std::span<const int32_t> prompt) {
         for (int32_t token : prompt) sampler_.accept(token);
         Clock::time_point start = Clock::now();
         text_.truncate(common_tokens(text_.tokens(), prompt));
         const int64_t kept = text_.length();
-        const Outcome outcome =
-            text_.extend(prompt.subspan(static_cast<size_t>(kept)), Logits::last, choose_);
+        const int64_t gathered = text_.engine().gathered_rows();
+        const bool chosen = choose_next(prompt.subspan(static_cast<size_t>(kept)));
         result_.prompt_seconds = seconds_since(start);
         result_.prompt_tokens = text_.length() - kept;
-        if (outcome == Outcome::cancelled) return stopped(StopReason::interrupted);
         start = Clock::now();
-        result_.reason = decode();
-        result_.generation_seconds = seconds_since(start);
+        result_.reason = chosen ? decode() : StopReason::interrupted;
+        if (chosen) result_.generation_seconds = seconds_since(start);
+        result_.gathered_rows = text_.engine().gathered_rows() - gathered;
         return result_;
     }
 
@@ -61,21 +59,21 @@ class Generator {
             if (result_.generated_tokens == options_.max_tokens) return StopReason::limit;
             if (text_.length() == text_.engine().options().context) return StopReason::context_full;
             const int32_t token = next_;
-            if (text_.extend({&token, 1}, Logits::last, choose_) == Outcome::cancelled)
-                return StopReason::interrupted;
+            if (!choose_next({&token, 1})) return StopReason::interrupted;
         }
     }
 
-    Generation stopped(StopReason reason) {
-        result_.reason = reason;
-        return result_;
+    // False when interrupted.
+    bool choose_next(std::span<const int32_t> tokens) {
+        const auto token = text_.choose_next(tokens, sampler_);
+        if (token) next_ = *token;
+        return token.has_value();
     }
 
     const GenerateOptions& options_;
     const std::function<void(int32_t)>& on_token_;
     TextRun& text_;
     sample::Sampler sampler_;
-    const TextRun::RowFn choose_;
     int32_t next_ = 0;
     Generation result_;
 };

@@ -31,6 +31,7 @@ struct Generation {
     int64_t prompt_tokens =
         0;  // that were read now: fewer than given when interrupted, or when some were kept
     int64_t generated_tokens = 0;
+    int64_t gathered_rows = 0;      // rows of logits that had to be read to choose a token (Engine::choose)
     double prompt_seconds = 0;      // until the first token was chosen, or the interruption
     double generation_seconds = 0;  // for the tokens after the first
 };

@@ -71,6 +71,9 @@ struct EngineOptions {
     int64_t micro_batch = 512;  // tokens per step
     int max_sequences = 1;
     int64_t max_outputs = 0;  // rows with logits per step; 0: max_sequences
+    // Candidates for the next token that a member may hand over instead of its logits, at most the
+    // vocabulary; 0: none, tokens are chosen from whole rows.
+    int64_t candidates = 256;
     dtype::DType key_type = dtype::DType::F16;
     dtype::DType value_type = dtype::DType::F16;
     int64_t page_tokens = 64;

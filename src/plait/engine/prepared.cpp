@@ -131,11 +131,15 @@ std::string choose_context(Prepared& prepared, const EngineOptions& asked, const
 void compile(Prepared& prepared) {
     const EngineOptions& options = prepared.options;
     prepared.ladder = capacity_ladder(options.micro_batch, options.max_sequences, options.max_outputs);
+    if (options.candidates > 0)
+        for (ir::Capacity& capacity : prepared.ladder) capacity.choices = capacity.outputs;
     std::vector<ir::Graph> graphs;
     std::vector<const ir::Graph*> all;
     for (const ir::Capacity& capacity : prepared.ladder) {
-        graphs.push_back(prepared.model->build(
-            {.capacity = capacity, .pages = prepared.pages, .taps = static_cast<bool>(options.tap)}));
+        graphs.push_back(prepared.model->build({.capacity = capacity,
+                                                .pages = prepared.pages,
+                                                .candidates = options.candidates,
+                                                .taps = static_cast<bool>(options.tap)}));
     }
     for (const ir::Graph& graph : graphs) all.push_back(&graph);
     prepared.layouts = prepared.device->choose_layouts(all, prepared.model->weights().size());
@@ -177,6 +181,7 @@ void settle(Prepared& prepared, const EngineOptions& asked, const ContextChoice&
     // No step has more tokens than a micro-batch.
     options.max_outputs =
         std::min(asked.max_outputs == 0 ? asked.max_sequences : asked.max_outputs, options.micro_batch);
+    options.candidates = std::min(asked.candidates, prepared.model->summary().vocabulary);
     prepared.pages = state_pages(*prepared.model, asked, options.context);
     prepared.programs.clear();
     compile(prepared);
@@ -196,6 +201,8 @@ void validate(const EngineOptions& options) {
     positive(options.max_sequences, "the number of sequences");
     positive(options.page_tokens, "tokens per page");
     positive(options.slots, "the number of slots");
+    if (options.candidates < 0)
+        throw Error(fmt::format("--candidates must not be negative, found {}", options.candidates));
     if (options.threads < 0)
         throw Error(fmt::format("threads (-t) must not be negative, found {}", options.threads));
     if (options.threads > kMaxThreads) {

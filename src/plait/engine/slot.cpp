@@ -43,7 +43,9 @@ Slot::Slot(const Prepared& prepared, std::span<const device::Region> weights,
 }
 
 std::span<const std::byte> Slot::block(size_t capacity) const {
-    return std::as_bytes(std::span(host_block_).first(static_cast<size_t>(block_values_[capacity])));
+    const ir::StepView& view = views_[capacity];
+    const int64_t unused = view.choices.unused_values(*view.output_count);
+    return std::as_bytes(std::span(host_block_).first(static_cast<size_t>(block_values_[capacity] - unused)));
 }
 
 device::Region Slot::inputs(size_t capacity) {
@@ -51,8 +53,11 @@ device::Region Slot::inputs(size_t capacity) {
     return {.buffer = inputs_.get(), .row_bytes = bytes};
 }
 
-device::Region Slot::logits(int64_t rows, int64_t row_bytes) {
-    return {.buffer = outputs_.get(), .row_bytes = rows * row_bytes};
+device::Region Slot::rows(Output output, const Rows& rows, int64_t row_bytes) {
+    return {.buffer = outputs_.get(),
+            .tensor = static_cast<int32_t>(output),
+            .offset = rows.first * row_bytes,
+            .row_bytes = rows.count * row_bytes};
 }
 
 }  // namespace plait::engine

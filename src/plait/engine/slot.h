@@ -20,14 +20,19 @@ class Slot {
     device::BoundProgram& program(size_t capacity) { return *bound_[capacity]; }
     // The host's copy of the step's data, laid out for a capacity.
     ir::StepView& view(size_t capacity) { return views_[capacity]; }
-    // The part of it that the capacity's layout uses.
+    // The part of it that the step uses.
     std::span<const std::byte> block(size_t capacity) const;
     device::Region inputs(size_t capacity);
     std::array<const device::Buffer*, 3> buffers() const {
         return {inputs_.get(), outputs_.get(), scratch_.get()};
     }
-    // Rows [0, rows) of the logits.
-    device::Region logits(int64_t rows, int64_t row_bytes);
+    // Rows of an output: the logits, or the answers about them.
+    enum class Output : int32_t { logits, answers };
+    struct Rows {
+        int64_t first = 0;
+        int64_t count = 0;
+    };
+    device::Region rows(Output output, const Rows& rows, int64_t row_bytes);
 
   private:
     std::unique_ptr<device::Buffer> inputs_;

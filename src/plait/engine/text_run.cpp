@@ -35,32 +35,47 @@ void require_room(int64_t tokens, int64_t length, int64_t context) {
                     tokens, length, context));
 }
 
-Outcome TextRun::extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row) {
-    const int64_t context = engine_.options().context;
-    require_room(static_cast<int64_t>(tokens.size()), length(), context);
-    if (!keep_cache_) start_over();
-    if (!keep_cache_ && !history_.empty()) {
-        const std::vector<int32_t> former = std::exchange(history_, room_for(context));
-        if (feed(former, Logits::none, on_row) == Outcome::cancelled) return Outcome::cancelled;
-    }
-    return feed(tokens, wanted, on_row);
-}
-
-Outcome TextRun::feed(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row) {
+template <class After>
+Outcome TextRun::feed(std::span<const int32_t> tokens, Logits wanted, const sample::Sampler* sampler,
+                      After after) {
     const EngineOptions& limits = engine_.options();
     int64_t most = limits.micro_batch;
     if (wanted == Logits::all) most = std::min(most, limits.max_outputs);
     while (!tokens.empty()) {
         const size_t now = std::min(tokens.size(), static_cast<size_t>(most));
         const bool is_last = now == tokens.size();
-        const Logits here = wanted == Logits::last && !is_last ? Logits::none : wanted;
-        const Feed part{.sequence = sequence_, .tokens = tokens.first(now), .logits = here};
+        Feed part{.sequence = sequence_, .tokens = tokens.first(now), .logits = wanted};
+        if (is_last) part.sampler = sampler;
+        if (wanted == Logits::last && !is_last) part.logits = Logits::none;
         if (engine_.step({&part, 1}) == Outcome::cancelled) return Outcome::cancelled;
         history_.insert(history_.end(), part.tokens.begin(), part.tokens.end());
-        for (int64_t row = 0; row < engine_.logit_rows(); ++row) on_row(engine_.logits(row));
+        after();
         tokens = tokens.subspan(now);
     }
     return Outcome::done;
+}
+
+Outcome TextRun::prepare(std::span<const int32_t> tokens) {
+    const int64_t context = engine_.options().context;
+    require_room(static_cast<int64_t>(tokens.size()), length(), context);
+    if (keep_cache_) return Outcome::done;
+    start_over();
+    if (history_.empty()) return Outcome::done;
+    const std::vector<int32_t> former = std::exchange(history_, room_for(context));
+    return feed(former, Logits::none, nullptr, [] {});
+}
+
+Outcome TextRun::extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row) {
+    if (prepare(tokens) == Outcome::cancelled) return Outcome::cancelled;
+    return feed(tokens, wanted, nullptr, [&] {
+        for (int64_t row = 0; row < engine_.logit_rows(); ++row) on_row(engine_.logits(row));
+    });
+}
+
+std::optional<int32_t> TextRun::choose_next(std::span<const int32_t> tokens, sample::Sampler& sampler) {
+    if (prepare(tokens) == Outcome::cancelled) return std::nullopt;
+    if (feed(tokens, Logits::last, &sampler, [] {}) == Outcome::cancelled) return std::nullopt;
+    return engine_.choose(0, sampler);
 }
 
 void TextRun::truncate(int64_t tokens) {

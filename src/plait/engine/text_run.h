@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,10 @@ class TextRun {
     // context would overflow, before anything is run.
     Outcome extend(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row);
 
+    // Appends at least one token; returns the one that the sampler chooses to follow, which it has not
+    // accepted yet, or none after a cancellation. Otherwise as extend().
+    std::optional<int32_t> choose_next(std::span<const int32_t> tokens, sample::Sampler& sampler);
+
     // Forgets all but the first `tokens` tokens, or all where the state cannot be cut back so far (windows).
     void truncate(int64_t tokens);
 
@@ -38,7 +43,11 @@ class TextRun {
     int64_t length() const { return static_cast<int64_t>(history_.size()); }
 
   private:
-    Outcome feed(std::span<const int32_t> tokens, Logits wanted, const RowFn& on_row);
+    // Recomputes what there was, where nothing is kept.
+    Outcome prepare(std::span<const int32_t> tokens);
+    // Step by step; `after` is called behind each.
+    template <class After>
+    Outcome feed(std::span<const int32_t> tokens, Logits wanted, const sample::Sampler* sampler, After after);
     void start_over();
 
     Engine& engine_;

@@ -396,6 +396,61 @@ void add_experts(Cases& cases) {
     }
 }
 
+// --- choices
+
+constexpr int64_t kChoices = 4;  // capacity
+
+// Every kind of question, in turn.
+choice::Ask ask_of(int64_t number, int64_t count) {
+    choice::Ask ask{.key = {.seed = 11, .sequence = 2, .position = 5 + number},
+                    .penalty = {.repeat = 1.3, .presence = 0.2, .frequency = 0.1},
+                    .temperature = 0.7};
+    if (number % 4 != 3) ask.top = static_cast<int32_t>(number % 2 == 0 ? count : 1);
+    ask.sum = static_cast<int16_t>(number % 4 >= 2);
+    ask.drawn = static_cast<int16_t>(number % 2);
+    return ask;
+}
+
+// Biases, masks and tokens seen, beyond the row too.
+std::vector<choice::Change> changes_of(int64_t number, int64_t vocabulary, uint64_t seed) {
+    std::vector<choice::Change> changes;
+    const std::vector<int32_t> ids = random_ids(40, static_cast<int32_t>(vocabulary), seed);
+    for (const int32_t id : ids)
+        changes.push_back(
+            {.id = id, .count = id % 3, .bias = id % 5 == 0 ? -INFINITY : 0.25f * float(id % 7)});
+    std::ranges::sort(changes, {}, &choice::Change::id);
+    const auto [first, last] = std::ranges::unique(changes, {}, &choice::Change::id);
+    changes.erase(first, last);
+    if (number % 3 == 0) changes.clear();
+    return changes;
+}
+
+std::shared_ptr<const TestStep> choosing_step(int32_t rows, int64_t first, int64_t count,
+                                              int64_t vocabulary) {
+    StepSpec spec{.capacity = {kChoices, kChoices, kChoices, kChoices}};
+    for (int32_t row = 0; row < rows; ++row) {
+        spec.sequences.push_back({});
+        const auto number = first + row;
+        spec.choices.push_back(
+            {ask_of(number, count), changes_of(number, vocabulary, static_cast<uint64_t>(number))});
+    }
+    return std::make_shared<TestStep>(spec);
+}
+
+void add_sample_candidates(Cases& cases) {
+    int64_t first = 0;
+    for (const int64_t vocabulary : {1, 65, 300, 26000}) {
+        for (const int64_t count : {1, 8, 300}) {
+            for (const int32_t rows : {0, 1, 2, 4}) {
+                const TensorDesc logits{DType::F32, {kChoices, vocabulary}, Rows::outputs};
+                const SampleCandidates op{.count = count, .vocab_begin = rows == 2 ? 7 : 0};
+                cases.add(fmt::format("{} of {}", count, logits.text()), op, {cases.random(logits)},
+                          choosing_step(rows, first++, count, vocabulary + op.vocab_begin));
+            }
+        }
+    }
+}
+
 TestTensor first_rows(const TestTensor& tensor, int64_t rows) {
     TestTensor part = tensor;
     part.desc.shape[0] = rows;
@@ -434,6 +489,7 @@ std::vector<OpCase> op_cases() {
     add_attention_parts(cases);
     add_attention_options(cases);
     add_experts(cases);
+    add_sample_candidates(cases);
     return cases.take();
 }
 

@@ -41,6 +41,7 @@ struct Margin {
 // it has; `whole` names an input that must first be the same everywhere; `refusal` says why neither works.
 template <class OpType>
 struct ShardAnswer {
+    // A split one may be longer than the axis it splits: then every member has as much as one device would.
     std::vector<Layout> outputs;
     std::vector<OpType> ops;  // by member; none: the op as it is
     std::vector<LocalSlice> slices;

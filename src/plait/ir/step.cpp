@@ -1,5 +1,13 @@
 #include "plait/ir/step.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "plait/base/ensure.h"
+
 namespace plait::ir {
 namespace {
 
@@ -42,10 +50,50 @@ StepView carve(Carver& carver, const Capacity& capacity, std::span<const StepGro
         group.copy_to = carver.take(capacity.sequences);
         view.groups.push_back(group);
     }
+    if (capacity.choices > 0) {
+        const auto asks = carver.take(capacity.choices * StepChoices::kAskValues);
+        const auto change_begin = carver.take(capacity.choices + 1);
+        const auto changes =
+            carver.take(capacity.choices * StepChoices::kMostChanges * StepChoices::kChangeValues);
+        view.choices = StepChoices(asks, change_begin, changes);
+    }
     return view;
 }
 
+static_assert(std::is_trivially_copyable_v<choice::Ask> && sizeof(choice::Ask) % sizeof(int32_t) == 0);
+static_assert(std::is_trivially_copyable_v<choice::Change> && alignof(choice::Change) == alignof(int32_t));
+
 }  // namespace
+
+bool StepChoices::fill(int64_t row, const choice::Ask& ask, std::span<const choice::Change> changes) {
+    const auto at = static_cast<size_t>(row);
+    ENSURE((at + 1) * kAskValues <= asks_.size(), "a row that may be chosen from");
+    if (row == 0) change_begin_[0] = 0;
+    const auto begin = static_cast<size_t>(change_begin_[at]);
+    const bool fits = (begin + changes.size()) * kChangeValues <= changes_.size();
+    const choice::Ask asked = fits ? ask : choice::Ask();
+    if (fits) std::memcpy(changes_.data() + begin * kChangeValues, changes.data(), changes.size_bytes());
+    std::memcpy(asks_.data() + at * kAskValues, &asked, sizeof(asked));
+    change_begin_[at + 1] = static_cast<int32_t>(fits ? begin + changes.size() : begin);
+    return fits;
+}
+
+choice::Ask StepChoices::ask(int64_t row) const {
+    std::array<int32_t, kAskValues> values;
+    std::copy_n(asks_.data() + row * kAskValues, kAskValues, values.begin());
+    return std::bit_cast<choice::Ask>(values);
+}
+
+std::span<const choice::Change> StepChoices::changes(int64_t row) const {
+    const auto begin = static_cast<size_t>(change_begin_[static_cast<size_t>(row)]);
+    const auto end = static_cast<size_t>(change_begin_[static_cast<size_t>(row) + 1]);
+    return {reinterpret_cast<const choice::Change*>(changes_.data()) + begin, end - begin};
+}
+
+int64_t StepChoices::unused_values(int64_t rows) const {
+    const int64_t used = rows == 0 || change_begin_.empty() ? 0 : change_begin_[static_cast<size_t>(rows)];
+    return static_cast<int64_t>(changes_.size()) - used * kChangeValues;
+}
 
 StepLayout::StepLayout(const Capacity& capacity, std::span<const StepGroupLimits> groups)
     : capacity_(capacity), groups_(groups.begin(), groups.end()) {

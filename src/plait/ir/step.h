@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "plait/choice/slice.h"
+
 // The data of one step: everything that changes from step to step travels in one block of int32 values with a
 // fixed layout, so that a host fills it once and a device receives it with one write.
 namespace plait::ir {
@@ -13,6 +15,8 @@ struct Capacity {
     int64_t tokens = 1;
     int64_t outputs = 1;
     int64_t sequences = 1;
+    int64_t choices =
+        0;  // rows of logits to choose a token from (ops/sample_candidates.h): of the first outputs
     bool operator==(const Capacity&) const = default;
 };
 
@@ -55,6 +59,33 @@ struct StepGroup {
     }
 };
 
+// What is asked of each row of logits, and which logits are to be changed first.
+class StepChoices {
+  public:
+    static constexpr int64_t kAskValues = sizeof(choice::Ask) / sizeof(int32_t);
+    static constexpr int64_t kChangeValues = sizeof(choice::Change) / sizeof(int32_t);
+    static constexpr int64_t kMostChanges = 256;  // of a row, if all rows have as many
+
+    StepChoices() = default;
+    // [choices * kAskValues], [choices + 1] and [choices * kMostChanges * kChangeValues] values of the block.
+    StepChoices(std::span<int32_t> asks, std::span<int32_t> change_begin, std::span<int32_t> changes)
+        : asks_(asks), change_begin_(change_begin), changes_(changes) {}
+
+    // Rows are filled in order, all that the step has; `changes` are sorted by id. False, and nothing is
+    // asked of the row, when there is no room for them.
+    bool fill(int64_t row, const choice::Ask& ask, std::span<const choice::Change> changes);
+
+    choice::Ask ask(int64_t row) const;
+    std::span<const choice::Change> changes(int64_t row) const;
+    // How many values at the end of the block mean nothing when `rows` rows are filled.
+    int64_t unused_values(int64_t rows) const;
+
+  private:
+    std::span<int32_t> asks_;
+    std::span<int32_t> change_begin_;  // where each row's changes begin
+    std::span<int32_t> changes_;
+};
+
 // A view of the block. Spans have the capacity's extents; the counts say how much of them is meant. Rows past
 // the counts hold anything and are read by nobody.
 struct StepView {
@@ -66,6 +97,7 @@ struct StepView {
     std::span<int32_t> output_rows;  // [outputs] rows (token indices) whose logits are wanted
     std::span<int32_t> token_begin;  // [sequences + 1] each sequence's tokens are [begin[s], begin[s + 1])
     std::vector<StepGroup> groups;
+    StepChoices choices;  // lies behind all else
 };
 
 // Where everything lies in the block. A pure function of capacity and groups; equal on every member.

@@ -88,5 +88,47 @@ TEST(StepLayout, NeedsNoGroup) {
     EXPECT_EQ(layout.values(), 3 + 1 + 1 + 1 + 2);
 }
 
+// --- what is asked of rows of logits
+
+class ChoicesTest : public testing::Test {
+  protected:
+    const StepLayout layout_{{.tokens = 2, .outputs = 2, .sequences = 2, .choices = 2}, kGroups};
+    std::vector<int32_t> block_ = std::vector<int32_t>(static_cast<size_t>(layout_.values()));
+    StepView view_ = layout_.view(block_.data());
+
+    static std::vector<choice::Change> many(int64_t count) {
+        std::vector<choice::Change> changes;
+        for (int32_t id = 0; id < count; ++id) changes.push_back({.id = id, .count = 1});
+        return changes;
+    }
+};
+
+TEST_F(ChoicesTest, HoldAsManyChangesAsThereIsRoomFor) {
+    constexpr int64_t kMost = StepChoices::kMostChanges;
+    StepChoices& choices = view_.choices;
+    EXPECT_TRUE(choices.fill(0, {.key = {.position = 9}, .top = 5}, many(kMost + 3)));
+    EXPECT_FALSE(choices.fill(1, {.top = 6}, many(kMost + 3)));
+    EXPECT_EQ(choices.ask(0).top, 5);
+    EXPECT_EQ(choices.ask(0).key.position, 9);
+    EXPECT_EQ(std::vector(choices.changes(0).begin(), choices.changes(0).end()), many(kMost + 3));
+    EXPECT_FALSE(choices.ask(1).anything());
+    EXPECT_TRUE(choices.changes(1).empty());
+    EXPECT_TRUE(choices.fill(1, {.top = 6}, many(kMost - 3)));
+    EXPECT_EQ(choices.ask(1).top, 6);
+    EXPECT_EQ(choices.changes(1).back().id, kMost - 4);
+}
+
+// What the others' data need not follow into a device.
+TEST_F(ChoicesTest, UnusedValuesAreTheEndOfTheBlock) {
+    StepChoices& choices = view_.choices;
+    constexpr int64_t kAll = 2 * StepChoices::kMostChanges * StepChoices::kChangeValues;
+    EXPECT_EQ(choices.unused_values(0), kAll);
+    choices.fill(0, {.top = 1}, many(7));
+    EXPECT_EQ(choices.unused_values(1), kAll - 7 * StepChoices::kChangeValues);
+    const int64_t used = layout_.values() - choices.unused_values(1);
+    EXPECT_EQ(reinterpret_cast<const int32_t*>(choices.changes(0).data() + 7), block_.data() + used);
+    EXPECT_EQ(StepChoices().unused_values(2), 0);
+}
+
 }  // namespace
 }  // namespace plait::ir

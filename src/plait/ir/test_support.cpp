@@ -138,6 +138,7 @@ TestStep::TestStep(const StepSpec& spec)
     fill_sequences(spec);
     fill_outputs(spec);
     fill_copies(spec);
+    fill_choices(spec);
 }
 
 void TestStep::fill_sequences(const StepSpec& spec) {
@@ -194,6 +195,12 @@ void TestStep::fill_copies(const StepSpec& spec) {
         group.copy_to[i] = spec.copies[i].to;
     }
     *group.copy_count = static_cast<int32_t>(spec.copies.size());
+}
+
+void TestStep::fill_choices(const StepSpec& spec) {
+    int64_t row = 0;
+    for (const TestChoice& choice : spec.choices)
+        ENSURE(view_.choices.fill(row++, choice.ask, choice.changes), "a test's changes fit its capacity");
 }
 
 StepSpec simple_spec(int32_t capacity, int32_t tokens) {

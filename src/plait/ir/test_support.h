@@ -56,6 +56,12 @@ struct PageCopy {
     int32_t to = 0;
 };
 
+// What is asked of a row of logits.
+struct TestChoice {
+    choice::Ask ask;
+    std::vector<choice::Change> changes;
+};
+
 // One state group. Sequence s has room for max_pages_per_sequence pages, at places drawn from page_seed:
 // steps that differ only in their sequences' lengths agree on where a sequence's pages lie.
 struct StepSpec {
@@ -69,6 +75,7 @@ struct StepSpec {
     std::vector<PageCopy> copies;
     std::vector<int32_t> output_rows;  // none given: the last token of each sequence
     int32_t vocabulary = 100;          // token ids are drawn below it
+    std::vector<TestChoice> choices;   // by output row
 };
 
 // A step that owns its block. What the counts do not cover is filled with a number no index may have.
@@ -86,6 +93,7 @@ class TestStep {
     void fill_sequences(const StepSpec& spec);
     void fill_outputs(const StepSpec& spec);
     void fill_copies(const StepSpec& spec);
+    void fill_choices(const StepSpec& spec);
 
     StepLayout layout_;
     std::vector<int32_t> block_;

@@ -31,6 +31,7 @@ struct StatePages {
 struct GraphOptions {
     ir::Capacity capacity;
     std::span<const StatePages> pages;  // by state group
+    int64_t candidates = 0;             // how many of each row of logits are put out; 0: logits alone
     bool taps = false;                  // a Tap behind every layer: the layer's output, named "blk.<i>.out"
 };
 
@@ -55,7 +56,7 @@ class Model {
     virtual std::span<const ir::WeightSpec> weights() const = 0;
     // State index in graphs = place in the concatenation of the groups' tensors.
     virtual std::span<const ir::StateGroupSpec> state_groups() const = 0;
-    // One output: logits F32 [outputs, vocabulary].
+    // Outputs: logits F32 [outputs, vocabulary] and, if asked for, what ir::SampleCandidates makes of them.
     virtual ir::Graph build(const GraphOptions& options) const = 0;
 };
 

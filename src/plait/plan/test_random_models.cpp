@@ -34,7 +34,8 @@ class ModelMaker {
         ValueId x = embed();
         for (layer_ = 0; layer_ < choices_.layers; ++layer_) x = run_layer(x);
         x = norm("output_norm", add(ir::GatherRows{}, "wanted", {x, rows()}), choices_.width);
-        graph_.set_outputs({logits(x)});
+        x = logits(x);
+        graph_.set_outputs({x, add(ir::SampleCandidates{.count = choices_.vocabulary}, "candidates", {x})});
         return finish();
     }
 
@@ -51,7 +52,7 @@ class ModelMaker {
     }
     ir::Capacity capacity() const {
         return {tokens() + choices_.spare_tokens, outputs() + choices_.spare_outputs,
-                static_cast<int64_t>(choices_.sequences.size())};
+                static_cast<int64_t>(choices_.sequences.size()), outputs() + choices_.spare_outputs};
     }
     int64_t longest() const {
         int64_t longest = 1;
@@ -76,6 +77,9 @@ class ModelMaker {
         for (int64_t t = 0; choices_.all_rows && t < tokens(); ++t)
             spec.output_rows.push_back(static_cast<int32_t>(t));
         if (choices_.page_copy) spec.copies.push_back({0, spec.pages - 1});
+        // Every row is asked for all of its logits, of which one is changed.
+        for (int64_t row = 0; row < outputs(); ++row)
+            spec.choices.push_back({.ask = {.top = spec.vocabulary}, .changes = {kBias}});
         return spec;
     }
 

@@ -98,6 +98,10 @@ struct Choices {
 
 std::ostream& operator<<(std::ostream& os, const Choices& choices);
 
+// What the step asks to be added to the logit of one token.
+inline constexpr choice::Change kBias{.id = 0, .bias = 0.5f};
+
+// Outputs of the graph: logits, and candidates made of them.
 struct RandomModel {
     Choices choices;
     std::vector<ir::WeightSpec> weights;

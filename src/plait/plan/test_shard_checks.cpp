@@ -192,20 +192,33 @@ std::string repetition_fault(const ir::Graph& graph) {
     return {};
 }
 
+// What a member should have of the graph's outputs.
+std::vector<TensorDesc> outputs_of(const RandomModel& model, const MemberGraphs& members, size_t m) {
+    std::vector<TensorDesc> outputs;
+    for (size_t i = 0; i < members.outputs.size(); ++i) {
+        const TensorDesc& whole = model.graph.value(model.graph.outputs()[i]).desc;
+        const TensorDesc part = ir::member_desc(whole, members.outputs[i], static_cast<int>(m));
+        if (part.shape.elements() > 0) outputs.push_back(part);
+    }
+    return outputs;
+}
+
 std::string outputs_fault(const RandomModel& model, const MemberGraphs& members) {
-    const Layout& layout = members.outputs[0];
-    const TensorDesc& whole = model.graph.value(model.graph.outputs()[0]).desc;
-    if (!layout.is(LayoutKind::mirrored) && !layout.is(LayoutKind::split))
-        return "the output is " + layout.text();
+    for (const Layout& layout : members.outputs) {
+        if (!layout.is(LayoutKind::mirrored) && !layout.is(LayoutKind::split))
+            return "an output is " + layout.text();
+    }
     for (size_t m = 0; m < members.graphs.size(); ++m) {
         const ir::Graph& graph = members.graphs[m];
-        const TensorDesc wanted = ir::member_desc(whole, layout, static_cast<int>(m));
-        const bool has = wanted.shape.elements() > 0;
-        if (graph.outputs().size() != (has ? 1 : 0))
+        const std::vector<TensorDesc> wanted = outputs_of(model, members, m);
+        if (graph.outputs().size() != wanted.size())
             return fmt::format("member {} has {} outputs", m, graph.outputs().size());
-        if (has && graph.value(graph.outputs()[0]).desc != wanted)
-            return fmt::format("member {} has {} of an output {}, which is {}", m,
-                               graph.value(graph.outputs()[0]).desc.text(), whole.text(), layout.text());
+        for (size_t i = 0; i < wanted.size(); ++i) {
+            const TensorDesc& found = graph.value(graph.outputs()[i]).desc;
+            if (found != wanted[i])
+                return fmt::format("member {} has {} of an output, not {}", m, found.text(),
+                                   wanted[i].text());
+        }
     }
     return {};
 }
@@ -247,7 +260,7 @@ std::vector<float> joined(const TensorDesc& whole, const Layout& layout, std::sp
                           const MembersRunner& runner, const TestStep& step, int64_t rows) {
     std::vector<float> values(static_cast<size_t>(rows * whole.shape.last()), kNan);
     for (size_t m = 0; m < graphs.size(); ++m) {
-        if (graphs[m].outputs().empty()) continue;
+        if (member_desc(whole, layout, static_cast<int>(m)).shape.elements() == 0) continue;
         const ValueId id = stored_value(graphs[m], graphs[m].outputs()[0]);
         const std::span<const float> own = used_values(runner.value(static_cast<int>(m), id), step);
         const std::vector<Range> pieces = layout.is(LayoutKind::split)
@@ -271,6 +284,36 @@ std::string output_fault(const RandomModel& model, const Alone& alone, const Mem
     const std::vector<float> values =
         joined(whole, members.outputs[0], graphs, runner, step, ir::test::actual_rows(alone.output, step));
     return error_fault("output", used_values(alone.output, step), values, alone.tolerance);
+}
+
+// Every logit is a candidate of one member, whose logits lie in front of its candidates.
+std::string candidates_fault(const Alone& alone, const MemberGraphs& members,
+                             std::span<const ir::Graph> graphs, const MembersRunner& runner,
+                             const TestStep& step) {
+    const int64_t rows = ir::test::actual_rows(alone.output, step);
+    const int64_t vocabulary = alone.output.desc.shape[1];
+    const ir::SampleCandidates op{.count = vocabulary};
+    std::vector<float> expected = ir::test::values_of(alone.output);
+    expected.resize(static_cast<size_t>(rows * vocabulary));
+    for (int64_t row = 0; row < rows; ++row)
+        expected[static_cast<size_t>(row * vocabulary + kBias.id)] += kBias.bias;
+    std::vector<float> found(expected.size(), kNan);
+    for (size_t m = 0; m < graphs.size(); ++m) {
+        if (members.graphs[m].outputs().empty()) continue;
+        if (m > 0 && members.outputs[1].is(LayoutKind::mirrored)) break;
+        const TestTensor& answers =
+            runner.value(static_cast<int>(m), stored_value(graphs[m], graphs[m].outputs()[1]));
+        for (int64_t row = 0; row < rows; ++row) {
+            for (const choice::Candidate& candidate : op.answer(answers.operand(), row).candidates()) {
+                if (candidate.id < 0 || candidate.id >= vocabulary)
+                    return fmt::format("member {} has a candidate {}", m, candidate.id);
+                float& logit = found[static_cast<size_t>(row * vocabulary + candidate.id)];
+                if (!std::isnan(logit)) return fmt::format("{} is a candidate twice", candidate.id);
+                logit = candidate.logit;
+            }
+        }
+    }
+    return error_fault("candidates", expected, found, alone.tolerance);
 }
 
 std::string tap_values_fault(const Alone& alone, std::span<const ir::Graph> graphs,
@@ -365,6 +408,7 @@ std::string numbers_fault(const RandomModel& model, const Alone& alone, const La
     // The members' own graphs, for their outputs: marked ones begin with them.
     for (const std::string& fault : {tap_values_fault(alone, graphs, runner, step),
                                      output_fault(model, alone, members, graphs, runner, step),
+                                     candidates_fault(alone, members, graphs, runner, step),
                                      state_fault(alone, layouts, stored, count)}) {
         if (!fault.empty()) return fault;
     }

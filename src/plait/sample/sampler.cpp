@@ -64,9 +64,9 @@ choice::Ask Sampler::ask(int64_t position, int32_t most) const {
         ask.top = 1;
     } else if (has_filters()) {
         ask.top = static_cast<int32_t>(std::min<int64_t>(most, limit_));
-        ask.sum = params_.top_p < 1 && !has_top_k();
+        ask.sum = static_cast<int16_t>(params_.top_p < 1 && !has_top_k());
     } else {
-        ask.drawn = true;
+        ask.drawn = 1;
     }
     return ask;
 }

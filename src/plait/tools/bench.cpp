@@ -10,9 +10,9 @@
 #include "plait/base/error.h"
 #include "plait/base/log.h"
 #include "plait/base/memory_info.h"
-#include "plait/choice/candidates.h"
 #include "plait/engine/engine.h"
 #include "plait/engine/text_run.h"
+#include "plait/sample/sampler.h"
 #include "plait/tools/measure.h"
 #include "plait/tools/start.h"
 
@@ -53,7 +53,8 @@ class Bench {
         : engine_(engine),
           options_(options),
           depth_(prompt_ids(options.depth, engine.vocabulary())),
-          prompt_(prompt_ids(options.prompt, engine.vocabulary())) {}
+          prompt_(prompt_ids(options.prompt, engine.vocabulary())),
+          greedy_sampler_({.temperature = 0}, static_cast<int32_t>(engine.vocabulary()), 0) {}
 
     void warm_up() {
         engine::TextRun text(engine_, options_.keep_cache);
@@ -108,12 +109,9 @@ class Bench {
     }
 
     void extend(engine::TextRun& text, std::span<const int32_t> tokens) {
-        const auto keep_best = [this](std::span<const float> logits) {
-            best_ = choice::best_candidate(logits, 0).id;
-        };
-        if (text.extend(tokens, engine::Logits::last, keep_best) == engine::Outcome::cancelled) {
-            throw Error("bench: interrupted");
-        }
+        const auto best = text.choose_next(tokens, greedy_sampler_);
+        if (!best) throw Error("bench: interrupted");
+        best_ = *best;
     }
 
     engine::Engine& engine_;
@@ -121,6 +119,7 @@ class Bench {
     const std::vector<int32_t> depth_;
     const std::vector<int32_t> prompt_;
     std::vector<int32_t> greedy_;
+    sample::Sampler greedy_sampler_;
     int32_t best_ = 0;
     bool timed_ = false;
 };
@@ -194,6 +193,7 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         if (!prompt.empty()) result.prompt_tps = summarise(std::move(prompt));
         if (!generation.empty()) result.generation_tps = summarise(std::move(generation));
         if (bench.generate > 0) result.greedy_checksum = run.checksum();
+        result.gathered_rows = engine.gathered_rows();
         result.peak_rss_bytes = peak_resident_bytes();
         result.members = times_of_members(run, bench, engine.prepared());
         if (bench.prompt > 0) {

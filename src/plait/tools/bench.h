@@ -46,6 +46,7 @@ struct BenchResult {
     ProductReport products;       // of prompts
     // Of passes of their own, since reading clocks takes time; empty where the device cannot tell.
     std::vector<MemberTimes> members;
+    int64_t gathered_rows = 0;    // rows of logits that had to be read to choose a token
     std::string greedy_checksum;  // XXH64 of the greedy ids behind a fixed prompt: equal numbers, equal text
     std::string device;           // details of the device that ran
 };

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plait/base/error.h"
+#include "plait/choice/slice.h"
 #include "plait/engine/engine.h"
 #include "plait/tools/start.h"
 #include "plait/tools/synth.h"
@@ -212,17 +213,49 @@ TEST(PlanReport, CollectivesPerStepAreThoseOfTheArchitecture) {
             const CollectiveTotals totals = total_cost(report, {});
             const int64_t wide = count.per_layer * summary.layers + count.tables;
             const int64_t small = count.norms * summary.layers;
-            EXPECT_EQ(totals.count, wide + small) << members;
+            EXPECT_EQ(totals.count, wide + small + 1) << members;
             // Queries and keys hand in one number each.
-            EXPECT_EQ(totals.payload, (wide * summary.width + small * 2) * 4) << members;
-            EXPECT_EQ(totals.link, totals.payload * link_terms(collectives::Way::butterfly, members))
+            const int64_t sums = (wide * summary.width + small * 2) * 4;
+            const int64_t answer = choice::slice_bytes(std::min<int64_t>(256, summary.vocabulary));
+            EXPECT_EQ(totals.payload, sums + answer) << members;
+            EXPECT_EQ(totals.link, sums * link_terms(collectives::Way::butterfly, members) + answer)
                 << members;
-            EXPECT_EQ(totals.rounds, totals.count * butterfly_rounds(members)) << members;
+            EXPECT_EQ(totals.rounds, (wide + small) * butterfly_rounds(members) + 1) << members;
             const CollectiveTotals prompt = total_cost(report, report.prompt);
-            EXPECT_LE(prompt.payload, totals.payload * report.prompt.tokens);
-            EXPECT_GE(prompt.payload, totals.payload * (report.prompt.tokens / 2));
+            EXPECT_LE(prompt.payload, sums * report.prompt.tokens + answer);
+            EXPECT_GE(prompt.payload, sums * (report.prompt.tokens / 2) + answer);
         }
     }
+}
+
+TEST(PlanReport, CandidatesAreMergedLastAndBySize) {
+    for (const int64_t candidates : {0, 8, 256}) {
+        EngineOptions options = options_for(model("llama"), "sim*3");
+        options.candidates = candidates;
+        const PlanReport report = report_of(options);
+        const device::CollectiveDescription& last = report.collectives.back();
+        EXPECT_EQ(last.kind == "merge_candidates", candidates > 0);
+        if (candidates == 0) continue;
+        EXPECT_EQ(last.after, "output");
+        EXPECT_EQ(last.way, "host");
+        EXPECT_EQ(last.rounds, 1);
+        EXPECT_EQ(last.payload, choice::slice_bytes(candidates));
+        EXPECT_EQ(last.link, last.payload);
+        EXPECT_EQ(last.moved, 3 * last.payload);
+        EXPECT_EQ(cost_of(last, report.prompt).payload, last.payload) << "of one row, whatever the prompt";
+    }
+}
+
+// Where one member has all logits there is nothing to merge.
+TEST(PlanReport, OneMembersCandidatesAreNotMerged) {
+    EngineOptions options = options_for(model("llama"), "sim*2");
+    options.split.mode = engine::SplitMode::row;
+    for (const auto& collective : report_of(options).collectives)
+        EXPECT_NE(collective.kind, "merge_candidates");
+    options.split.mode = engine::SplitMode::tensor;
+    options.split.shares = {1, 0};
+    for (const auto& collective : report_of(options).collectives)
+        EXPECT_NE(collective.kind, "merge_candidates");
 }
 
 TEST(PlanReport, TheTokenTableAddsOneCollective) {
@@ -232,7 +265,7 @@ TEST(PlanReport, TheTokenTableAddsOneCollective) {
         EngineOptions options = options_for(path, "sim*3");
         options.split.embedding = embedding;
         const PlanReport report = report_of(options);
-        EXPECT_EQ(static_cast<int64_t>(report.collectives.size()), base + 1);
+        EXPECT_EQ(static_cast<int64_t>(report.collectives.size()), base + 2) << "and the merge of candidates";
         const bool summed = embedding == plan::EmbeddingSplit::vocabulary;
         EXPECT_EQ(report.collectives[0].kind, summed ? "all_reduce" : "all_gather");
     }
@@ -246,6 +279,7 @@ TEST(PlanReport, TheWayDecidesWhatIsOnTheLink) {
             options.split.reduce = way;
             const PlanReport report = report_of(options);
             for (const auto& collective : report.collectives) {
+                if (collective.kind == "merge_candidates") continue;
                 EXPECT_EQ(collective.way, collectives::way_name(way));
                 EXPECT_EQ(collective.link, collective.payload * link_terms(way, members));
             }
@@ -379,7 +413,8 @@ TEST(PlanReport, JsonHasTheKeysThatToolsRead) {
     EXPECT_EQ(document["collectives_per_step"], document["collectives"].size());
     int64_t bytes = 0, link = 0;
     for (const auto& collective : document["collectives"]) {
-        EXPECT_EQ(collective["kind"], "all_reduce");
+        const bool last = collective == document["collectives"].back();
+        EXPECT_EQ(collective["kind"], last ? "merge_candidates" : "all_reduce");
         EXPECT_THAT(collective["after"].get<std::string>(), Not(testing::IsEmpty()));
         bytes += collective["bytes"].get<int64_t>();
         link += collective["link_bytes"].get<int64_t>();

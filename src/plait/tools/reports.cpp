@@ -167,6 +167,16 @@ std::string details_text(const engine::Prepared& prepared) {
         layouts_text(prepared));
 }
 
+namespace {
+
+// Nothing where everything went without.
+std::string gathered_text(int64_t rows) {
+    if (rows == 0) return "";
+    return fmt::format("; {} row{} of logits read whole (see --candidates)", rows, rows == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string generation_text(const engine::Generation& generation) {
     std::string text =
         fmt::format("{} tokens ({}) in {:.2f} s: prompt {} tokens at {:.1f} tokens/s",
@@ -175,7 +185,7 @@ std::string generation_text(const engine::Generation& generation) {
                     rate(generation.prompt_tokens, generation.prompt_seconds));
     if (const int64_t timed = timed_tokens(generation); timed > 0)
         text += fmt::format(", then {:.1f} tokens/s", rate(timed, generation.generation_seconds));
-    return text;
+    return text + gathered_text(generation.gathered_rows);
 }
 
 std::string generation_json(const engine::Prepared& prepared, const engine::Generation& generation) {
@@ -183,6 +193,7 @@ std::string generation_json(const engine::Prepared& prepared, const engine::Gene
     document.update({
         {"prompt_tokens", generation.prompt_tokens},
         {"generated_tokens", generation.generated_tokens},
+        {"gathered_rows", generation.gathered_rows},
         {"stop_reason", engine::stop_reason_name(generation.reason)},
         {"prompt_seconds", generation.prompt_seconds},
         {"generation_seconds", generation.generation_seconds},
@@ -234,6 +245,7 @@ std::string bench_json(const BenchResult& result) {
         {"share_of_ceiling", result.share_of_ceiling},
         {"products", products_json(result.products)},
         {"members", members_json(result.members)},
+        {"gathered_rows", result.gathered_rows},
         {"greedy_checksum", result.greedy_checksum},
         {"device", result.device},
     };

@@ -135,6 +135,7 @@ std::vector<Kernel> kernel_list(const KernelChoice& choice);
 void add_matmul_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
 void add_attention_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
 void add_row_kernels(const KernelChoice& choice, std::vector<Kernel>& list);
+void add_sampling_kernels(std::vector<Kernel>& list);
 
 // The internal kernel behind ActivationFormat::q8: (x F32 [rows, ..., n]) -> blocks, row after row.
 const Kernel& quantise_kernel();

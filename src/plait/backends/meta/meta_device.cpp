@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "plait/backends/meta/program.h"
 #include "plait/backends/meta/stream.h"
@@ -51,6 +52,31 @@ std::vector<device::CollectiveDescription> described(std::span<const plan::Colle
                                 .scratch = costs[i].scratch});
     }
     return descriptions;
+}
+
+// The answers of several members for a row of logits, which the host joins; nothing for other outputs.
+std::optional<device::CollectiveDescription> described_merge(const ir::Graph& graph, ir::ValueId id,
+                                                             const device::StoredTensor& stored) {
+    const ir::Value& one = graph.value(id);
+    if (one.producer < 0 || one.desc == stored.desc) return std::nullopt;
+    const ir::Node& node = graph.nodes()[static_cast<size_t>(one.producer)];
+    if (!std::holds_alternative<ir::SampleCandidates>(node.op)) return std::nullopt;
+    device::CollectiveDescription merge{.kind = "merge_candidates",
+                                        .after = graph.value(node.inputs[0]).name,
+                                        .desc = stored.desc,
+                                        .way = "host",
+                                        .rounds = 1,
+                                        .payload = one.desc.slice_bytes(),
+                                        .moved = stored.desc.slice_bytes()};
+    merge.link = merge.payload;
+    return merge;
+}
+
+// A split output is as long as the members' pieces together: of answers for slices, longer than one device's.
+device::StoredTensor stored_output(const ir::Graph& graph, ir::ValueId id, const ir::Layout& layout) {
+    device::StoredTensor stored(graph.value(id).desc, layout);
+    if (layout.is(ir::LayoutKind::split)) stored.desc.shape[layout.axis] = layout.extent();
+    return stored;
 }
 
 }  // namespace
@@ -134,7 +160,10 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
     }
     std::vector<device::StoredTensor> outputs;
     for (size_t i = 0; i < whole.outputs.size(); ++i) {
-        outputs.emplace_back(graph.value(graph.outputs()[i]).desc, whole.outputs[i]);
+        const ir::ValueId id = graph.outputs()[i];
+        outputs.push_back(stored_output(graph, id, whole.outputs[i]));
+        if (auto merge = described_merge(graph, id, outputs.back()))
+            whole.collectives.push_back(std::move(*merge));
         for (int m = 0; m < members_.count(); ++m)
             largest_output_part_ = std::max(largest_output_part_, part_desc(outputs.back(), m).bytes());
     }

@@ -142,15 +142,17 @@ void MetaStream::read(const Region& from, std::span<std::byte> to) {
 void MetaStream::read_parts(const MetaBuffer& buffer, const Region& from, std::span<std::byte> to) {
     const StoredTensor& tensor = buffer.tensor(from.tensor);
     const Grain grain = grain_of(tensor);
-    const bool leading_rows = from.offset == 0 && from.rows == 1 && from.row_bytes % grain.row_bytes == 0;
-    if (!leading_rows)
-        throw Error(fmt::format("{}: read: a tensor that is split is read in whole rows from the first on",
-                                options_.name));
-    const int64_t rows = from.row_bytes / grain.row_bytes;
+    const bool whole_rows =
+        from.offset % grain.row_bytes == 0 && from.rows == 1 && from.row_bytes % grain.row_bytes == 0;
+    if (!whole_rows)
+        throw Error(fmt::format("{}: read: a tensor that is split is read in whole rows", options_.name));
+    const int64_t first = from.offset / grain.row_bytes, rows = from.row_bytes / grain.row_bytes;
     for (int m = 0; m < members(); ++m) {
         if (buffer.place(from.tensor, m).buffer == nullptr || rows == 0) continue;
         Region part = buffer.place(from.tensor, m);
-        part.row_bytes = part.row_bytes / grain.rows * rows;
+        const int64_t row_bytes = part.row_bytes / grain.rows;
+        part.offset = first * row_bytes;
+        part.row_bytes = rows * row_bytes;
         if (assemblies_.size() == staged_.size()) staged_.emplace_back();
         std::vector<std::byte>& staged = staged_[assemblies_.size()];
         if (staged.size() < static_cast<size_t>(part.row_bytes))

@@ -29,8 +29,8 @@ class MetaStream : public device::Stream {
 
     // A tensor that is split is written whole.
     void write(const device::Region& to, std::span<const std::byte> from) override;
-    // A tensor that is split is put together again: whole rows from the first on where its last axis is
-    // split, else the whole tensor.
+    // A tensor that is split is put together again: whole rows where its last axis is split, else the whole
+    // tensor.
     void read(const device::Region& from, std::span<std::byte> to) override;
     void copy(const device::Region& from, const device::Region& to) override;
     void run(device::BoundProgram& program, int segment, StopWord& stop) override;

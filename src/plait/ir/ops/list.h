@@ -12,6 +12,7 @@
 #include "plait/ir/ops/norm.h"
 #include "plait/ir/ops/reshape.h"
 #include "plait/ir/ops/rope.h"
+#include "plait/ir/ops/sample_candidates.h"
 #include "plait/ir/ops/tap.h"
 
 namespace plait::ir {
@@ -21,7 +22,7 @@ using Op = std::variant<Embed, RmsNorm, LayerNorm, SumSquares, RmsScale, Matmul,
                         Scale, Clamp, SoftCap, Activate, GatedActivate, ClampedSwiglu, SplitHeads, MergeHeads,
                         Slice, Zeros, Pad, Concat, GatherRows, RopeAngles, Rope, CopyPages, KvWrite,
                         Attention, TopKExperts, AddExpertBias, WeightedSum, AllReduce, AllGather,
-                        ReduceScatter, Broadcast, CheckEqual, Tap, Exchange>;
+                        ReduceScatter, Broadcast, CheckEqual, Tap, Exchange, SampleCandidates>;
 
 using OpId = size_t;
 inline constexpr size_t kOpCount = std::variant_size_v<Op>;

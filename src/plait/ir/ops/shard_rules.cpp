@@ -448,6 +448,25 @@ ShardAnswer<Attention> shard(const Attention& op, const ShardQuery& query) {
     return answer;
 }
 
+// Every member that has logits answers for them: as many answers, one member after the other, where a device
+// of its own has one.
+ShardAnswer<SampleCandidates> shard(const SampleCandidates& op, const ShardQuery& query) {
+    if (query.is(0, kPartial) || query.is(0, kRouted)) return need_whole<SampleCandidates>(0);
+    if (!split_on(query, 0, 1) || !one_stretch(query.layout(0)) || !query.layout(0).disjoint())
+        return refuse<SampleCandidates>(query,
+                                        "a member must have one stretch of the ids, and no two the same id");
+    ShardAnswer<SampleCandidates> answer;
+    std::vector<Range> answers;
+    int64_t values = 0;
+    for (const Range& ids : ranges_of(query.layout(0))) {
+        answers.push_back({values, values + (ids.empty() ? 0 : op.answer_values())});
+        values = answers.back().end;
+        answer.ops.push_back({.count = op.count, .vocab_begin = op.vocab_begin + ids.begin});
+    }
+    answer.outputs = {Layout::split(1, values, std::move(answers))};
+    return answer;
+}
+
 ShardAnswer<Tap> shard(const Tap&, const ShardQuery&) { return need_whole<Tap>(0); }
 
 // --- of any op

@@ -29,6 +29,7 @@ ShardAnswer<Rope> shard(const Rope& op, const ShardQuery& query);
 ShardAnswer<CopyPages> shard(const CopyPages& op, const ShardQuery& query);
 ShardAnswer<KvWrite> shard(const KvWrite& op, const ShardQuery& query);
 ShardAnswer<Attention> shard(const Attention& op, const ShardQuery& query);
+ShardAnswer<SampleCandidates> shard(const SampleCandidates& op, const ShardQuery& query);
 ShardAnswer<Tap> shard(const Tap& op, const ShardQuery& query);
 
 // The rule of the op's descriptor. Refuses ops that only members' graphs have.

@@ -22,6 +22,7 @@ ir::TensorDesc state_desc(const ir::StateTensorSpec& tensor, const StatePages& p
 Builder::Builder(const GraphOptions& options, std::span<const ir::WeightSpec> weights,
                  std::span<const ir::StateGroupSpec> groups)
     : taps_(options.taps),
+      candidates_(options.candidates),
       weights_(weights),
       groups_(groups),
       graph_(options.capacity, group_limits(options.pages)) {
@@ -86,7 +87,10 @@ ir::ValueId Builder::tap(std::string name, ir::ValueId x) {
 }
 
 ir::Graph Builder::finish(ir::ValueId logits) && {
-    graph_.set_outputs({logits});
+    std::vector<ir::ValueId> outputs{logits};
+    if (candidates_ > 0)
+        outputs.push_back(add(ir::SampleCandidates{.count = candidates_}, "candidates", {logits}));
+    graph_.set_outputs(std::move(outputs));
     return std::move(graph_);
 }
 

@@ -47,13 +47,14 @@ class Builder {
     // x, shown to the host if the options ask for taps.
     ir::ValueId tap(std::string name, ir::ValueId x);
 
-    // `logits` is the graph's one output.
+    // The graph's outputs are `logits` and, if the options ask for them, candidates.
     ir::Graph finish(ir::ValueId logits) &&;
 
   private:
     void copy_pages(std::span<const ir::StateGroupSpec> groups, std::span<const StatePages> pages);
 
     bool taps_;
+    int64_t candidates_;
     int32_t tap_count_ = 0;
     std::span<const ir::WeightSpec> weights_;
     std::span<const ir::StateGroupSpec> groups_;

@@ -360,6 +360,7 @@ std::vector<Kernel> kernel_list(const KernelChoice& choice) {
     add_matmul_kernels(choice, list);
     add_attention_kernels(choice, list);
     add_row_kernels(choice, list);
+    add_sampling_kernels(list);
     return list;
 }
 
