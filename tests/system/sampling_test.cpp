@@ -33,18 +33,18 @@ EngineOptions options_with(const std::string& devices, int64_t candidates) {
         synth_model("llama", "layers=2,width=96,heads=6,kv_heads=3,ffn=96,vocab=1003,ctx=1024", "F16"), 512);
     options.devices = devices;
     options.candidates = candidates;
-    options.max_outputs = 4;
+    options.max_outputs = 2;
     options.max_sequences = 2;
     return options;
 }
 
 std::vector<std::pair<std::string, Params>> kinds() {
-    std::map<std::string, Params> kinds;
+    std::map<std::string, Params> made;
     for (const double temperature : {0.0, 0.7, 1.5}) {
         const auto add = [&](const char* name, Params params) {
             params.temperature = temperature;
             params.seed = 11;
-            kinds[fmt::format("{} at {}", name, temperature)] = std::move(params);
+            made[fmt::format("{} at {}", name, temperature)] = std::move(params);
         };
         add("default", {});
         add("no filter", {.top_k = 0, .top_p = 1, .min_p = 0});
@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, Params>> kinds() {
         add("penalties", {.repeat_penalty = 1.2, .presence_penalty = 0.1, .frequency_penalty = 0.1});
         add("biases", {.biases = {{3, 4.5f}, {500, kMasked}, {1002, 3.5f}}, .top_k = 0, .top_p = 0.9});
     }
-    return {kinds.begin(), kinds.end()};
+    return {made.begin(), made.end()};
 }
 
 const std::vector<int32_t>& prompt() {
@@ -107,7 +107,8 @@ void expect_text(Engine& engine, const Params& params, const Text& expected, boo
         const int32_t wanted = expected.tokens[i];
         if (*token != wanted) {
             ASSERT_FALSE(same_bits) << "token " << i;
-            ASSERT_LT(distance(params, expected.rows[i], run.length(), *token, wanted), 1e-4) << "token " << i;
+            ASSERT_LT(distance(params, expected.rows[i], run.length(), *token, wanted), 1e-4)
+                << "token " << i;
         }
         sampler.accept(wanted);
         next = {wanted};
@@ -115,7 +116,8 @@ void expect_text(Engine& engine, const Params& params, const Text& expected, boo
 }
 
 class SamplingTest : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Devices, SamplingTest, testing::Values("cpu", "cpu*2", "cpu*3", "cpu*5", "sim", "cpu,sim"),
+INSTANTIATE_TEST_SUITE_P(Devices, SamplingTest,
+                         testing::Values("cpu", "cpu*2", "cpu*3", "cpu*5", "sim", "cpu,sim"),
                          [](const auto& devices) {
                              std::string name = devices.param;
                              std::ranges::replace_if(
@@ -141,7 +143,8 @@ TEST_P(SamplingTest, ChoosesAsFromWholeRowsOfOneDevice) {
 TEST_P(SamplingTest, ReadsNoRowThatFiltersDoNotNeed) {
     Engine engine(options_with(GetParam(), 40));
     const auto gathered = [&](const Params& params) {
-        return generate(engine, prompt(), {.sampling = params, .max_tokens = 10}, [](int32_t) {}).gathered_rows;
+        return generate(engine, prompt(), {.sampling = params, .max_tokens = 10}, [](int32_t) {})
+            .gathered_rows;
     };
     EXPECT_EQ(gathered({}), 0) << "the defaults keep 40";
     EXPECT_EQ(gathered({.temperature = 0}), 0);
@@ -155,14 +158,17 @@ TEST_P(SamplingTest, ReadsNoRowThatFiltersDoNotNeed) {
 
 TEST_P(SamplingTest, ManyBiasesGiveTheSameToken) {
     Params params{.temperature = 0.9, .seed = 4};
-    for (int32_t id = 0; id < 900; ++id) params.biases.push_back({id, id % 3 == 0 ? kMasked : 0.01f * float(id % 50)});
+    for (int32_t id = 0; id < 900; ++id)
+        params.biases.push_back({id, id % 3 == 0 ? kMasked : 0.01f * float(id % 50)});
     Engine one(options_with("cpu", 0)), engine(options_with(GetParam(), 256));
     expect_text(engine, params, text_from_rows(one, params), std::string(GetParam()) == "cpu");
 }
 
 // Rows that are chosen from and rows that are read, in one step.
 TEST_P(SamplingTest, ARowIsReadBesideOneThatIsChosenFrom) {
-    Engine engine(options_with(GetParam(), 64));
+    EngineOptions options = options_with(GetParam(), 64);
+    options.max_outputs = 4;
+    Engine engine(options);
     const engine::SequenceId a = engine.create_sequence(), b = engine.create_sequence();
     Sampler sampler({.seed = 8}, kVocabulary, 0);
     const std::vector<int32_t> ids = random_ids(3, kVocabulary, 9);

@@ -23,7 +23,8 @@ Term term_of(float logit) {
     const double x = logit;
     if (std::abs(x) >= kHuge) return {2 * x, static_cast<uint64_t>(kUnit)};
     const Scaled scaled = portable_scaled_exp(x);
-    return {static_cast<double>(scaled.exponent), static_cast<uint64_t>(scaled.mantissa * kUnit)};
+    return {static_cast<double>(scaled.exponent),
+            static_cast<uint64_t>(static_cast<int64_t>(scaled.mantissa * kUnit))};
 }
 
 }  // namespace
@@ -39,8 +40,10 @@ int ExpSum::place(double exponent) {
 
 void ExpSum::add(float logit) {
     const Term term = term_of(logit);
-    const int at = place(term.exponent);
-    if (at < kPowers) parts_[static_cast<size_t>(at)] += term.mantissa;
+    const double below = highest_ - term.exponent;
+    if (below >= kPowers) return;
+    const int at = below >= 0 ? static_cast<int>(below) : place(term.exponent);
+    parts_[static_cast<size_t>(at)] += term.mantissa;
 }
 
 void ExpSum::add(const ExpSum& other) {

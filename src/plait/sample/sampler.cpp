@@ -11,6 +11,7 @@ namespace plait::sample {
 namespace {
 
 constexpr int64_t kSmallestRoom = 1024;
+constexpr int32_t kMostSkipped = 8;
 
 const Params& validated(const Params& params) {
     validate(params);
@@ -57,6 +58,7 @@ int32_t Sampler::sample(std::span<const float> logits, int64_t position) {
 }
 
 choice::Ask Sampler::ask(int64_t position, int32_t most) const {
+    if (skipped_ < useless_ - 1) return {};
     choice::Ask ask{.key = {params_.seed, sequence_, position},
                     .penalty = params_.penalty(),
                     .temperature = params_.temperature};
@@ -71,7 +73,18 @@ choice::Ask Sampler::ask(int64_t position, int32_t most) const {
     return ask;
 }
 
-std::optional<int32_t> Sampler::choose(choice::Slice answer, int64_t position) const {
+std::optional<int32_t> Sampler::choose(choice::Slice answer, int64_t position) {
+    if (skipped_ < useless_ - 1) {
+        ++skipped_;
+        return std::nullopt;
+    }
+    const auto token = chosen(answer, position);
+    useless_ = token ? 0 : std::min(useless_ + 1, kMostSkipped + 1);
+    skipped_ = 0;
+    return token;
+}
+
+std::optional<int32_t> Sampler::chosen(choice::Slice answer, int64_t position) const {
     const choice::SliceHead& head = answer.head();
     if (!params_.greedy() && !has_filters())
         return head.drawn_id >= 0 ? std::optional(head.drawn_id) : std::nullopt;

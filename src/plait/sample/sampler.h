@@ -28,13 +28,14 @@ class Sampler {
     int32_t sample(std::span<const float> logits, int64_t position);
 
     // The same without logits: what every slice of the row is asked, with at most `most` candidates of each
-    // (at least 1), and the changes that go with it.
+    // (at least 1), and the changes that go with it. Now and then nothing, when several answers in a row were
+    // of no use: asking costs time.
     choice::Ask ask(int64_t position, int32_t most) const;
     std::span<const choice::Change> changes() const { return penalties_.changes(); }
     // And the token, from the slices' joined answer, whose candidates it puts in another order. None: the
     // answer does not tell (filters keep more than it lists, or there is something to refuse), which sample()
     // will.
-    std::optional<int32_t> choose(choice::Slice answer, int64_t position) const;
+    std::optional<int32_t> choose(choice::Slice answer, int64_t position);
 
     // Adds a token to the history that penalties look at: every token of the prompt, then every one sampled.
     void accept(int32_t token) { penalties_.accept(token); }
@@ -46,6 +47,7 @@ class Sampler {
 
     bool has_top_k() const { return limit_ < vocab_size_; }
     bool has_filters() const { return has_top_k() || params_.top_p < 1 || params_.min_p > 0; }
+    std::optional<int32_t> chosen(choice::Slice answer, int64_t position) const;
     // What top-p and min-p leave of the best candidates, of which `whole` is the normaliser. Unless they are
     // `all` that top-k left, none when the filters might leave others too.
     std::optional<Candidates> filtered(Candidates candidates, bool all, const choice::ExpSum& whole) const;
@@ -56,6 +58,8 @@ class Sampler {
     uint32_t sequence_;
     int64_t limit_;  // candidates the top-k filter keeps, at most the vocabulary
     Penalties penalties_;
+    int32_t useless_ = 0;                  // answers in a row that did not tell
+    int32_t skipped_ = 0;                  // rows in a row that nothing was asked of
     std::vector<choice::Candidate> room_;  // for top_candidates; empty when greedy
 };
 

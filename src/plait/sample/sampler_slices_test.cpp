@@ -45,8 +45,11 @@ std::vector<Combination> combinations() {
                 for (const double min_p : {0.0, 0.4}) {
                     for (const bool penalties : {false, true}) {
                         for (const bool biases : {false, true}) {
-                            Params params{
-                                .top_k = top_k, .top_p = top_p, .min_p = min_p, .temperature = temperature, .seed = 5};
+                            Params params{.top_k = top_k,
+                                          .top_p = top_p,
+                                          .min_p = min_p,
+                                          .temperature = temperature,
+                                          .seed = 5};
                             if (penalties) {
                                 params.repeat_penalty = 1.3;
                                 params.presence_penalty = 0.1;
@@ -54,8 +57,8 @@ std::vector<Combination> combinations() {
                             }
                             if (biases) params.biases = {{200, 2.5f}, {7, kMasked}, {60, 1}, {119, -0.5f}};
                             std::string name = "temperature " + std::to_string(temperature) + ", top_k " +
-                                               std::to_string(top_k) + ", top_p " + std::to_string(top_p) + ", min_p " +
-                                               std::to_string(min_p);
+                                               std::to_string(top_k) + ", top_p " + std::to_string(top_p) +
+                                               ", min_p " + std::to_string(min_p);
                             if (penalties) name += ", penalties";
                             if (biases) name += ", biases";
                             all.push_back({std::move(params), std::move(name)});
@@ -79,7 +82,8 @@ class Members {
   public:
     Members(int count, int32_t candidates)
         : candidates_(candidates), joined_(static_cast<size_t>(choice::slice_bytes(count * candidates))) {
-        for (int m = 0; m <= count; ++m) borders_.push_back(m == count ? kVocabulary : kVocabulary * m * m / (count * count));
+        for (int m = 0; m <= count; ++m)
+            borders_.push_back(m == count ? kVocabulary : kVocabulary * m * m / (count * count));
         answers_.resize(static_cast<size_t>(count),
                         std::vector<std::byte>(static_cast<size_t>(choice::slice_bytes(candidates))));
     }
@@ -91,8 +95,8 @@ class Members {
         for (size_t m = 0; m < answers_.size(); ++m) {
             const auto begin = static_cast<size_t>(borders_[m]), end = static_cast<size_t>(borders_[m + 1]);
             slices.emplace_back(answers_[m].data(), candidates_);
-            choice::answer(ask, sampler.changes(), std::span(logits).subspan(begin, end - begin), borders_[m], room,
-                           slices.back());
+            choice::answer(ask, sampler.changes(), std::span(logits).subspan(begin, end - begin), borders_[m],
+                           room, slices.back());
         }
         const choice::Slice joined(joined_.data(), static_cast<int64_t>(answers_.size()) * candidates_);
         choice::join(slices, static_cast<int64_t>(answers_.size()) * candidates_, joined);
@@ -122,10 +126,12 @@ TEST(Slices, GiveTheTokensOfTheRow) {
         Sampler sampler = sampler_for(combination.params);
         for (const int32_t candidates : {8, 256}) {
             std::vector<Members> members;
+            std::vector<Sampler> samplers(std::size(kMemberCounts), sampler);
             for (const int count : kMemberCounts) members.emplace_back(count, candidates);
             for (int64_t position = 0; position < draws; ++position) {
                 const int32_t expected = sampler.sample(logits, position);
-                for (Members& some : members) ASSERT_EQ(some.choose(sampler, logits, position), expected) << position;
+                for (size_t i = 0; i < members.size(); ++i)
+                    ASSERT_EQ(members[i].choose(samplers[i], logits, position), expected) << position;
             }
             for (const Members& some : members) {
                 EXPECT_TRUE(candidates == 8 || some.gathers() == 0);
@@ -156,8 +162,26 @@ TEST(Slices, AreEnoughWhereverWhatIsKeptIsListed) {
         EXPECT_EQ(gathers_of({.top_k = 0, .top_p = 1, .min_p = 0.3}, count, 8), 1);
         EXPECT_EQ(gathers_of({.top_k = 100, .top_p = 1, .min_p = 0}, count, 8), 1);
         EXPECT_EQ(gathers_of({.top_k = 100, .top_p = 1, .min_p = 0.95}, count, 8), 0);
-        EXPECT_EQ(gathers_of({.top_k = 100, .top_p = 0.05, .min_p = 0}, count, 8), 1) << "top-p of 100 unknown ones";
+        EXPECT_EQ(gathers_of({.top_k = 100, .top_p = 0.05, .min_p = 0}, count, 8), 1)
+            << "top-p of 100 unknown ones";
     }
+}
+
+// Asking costs time; a filter that has kept too much will again.
+TEST(Slices, AreAskedLessOftenWhileTheirAnswersAreOfNoUse) {
+    Sampler sampler = sampler_for({.top_k = 0, .top_p = 0.9, .min_p = 0});
+    const auto logits = test_logits();
+    std::vector<float> peaked = logits;
+    peaked[5] = 30;
+    Members members(3, 8);
+    std::vector<bool> asked;
+    for (int64_t position = 0; position < 60; ++position) {
+        asked.push_back(sampler.ask(position, 8).anything());
+        members.choose(sampler, position < 40 ? logits : peaked, position);
+    }
+    EXPECT_TRUE(asked[0] && asked[1] && !asked[2] && asked[3]);
+    EXPECT_LE(std::count(asked.begin(), asked.begin() + 40, true), 11);
+    EXPECT_EQ(std::count(asked.end() - 11, asked.end(), true), 11) << "as soon as an answer was of use";
 }
 
 // Half of the probability lies exactly at a border of equal logits: the last bit decides.
@@ -181,7 +205,8 @@ TEST(Slices, CutEqualLogitsWhereTheRowDoes) {
 TEST(Slices, WhatIsToBeRefusedIsLeftToTheRow) {
     std::vector<float> broken = test_logits(), none(kVocabulary, kMasked);
     broken[100] = std::numeric_limits<float>::quiet_NaN();
-    for (const Params& params : {Params{.temperature = 0}, Params{}, Params{.top_k = 0, .top_p = 1, .min_p = 0}}) {
+    for (const Params& params :
+         {Params{.temperature = 0}, Params{}, Params{.top_k = 0, .top_p = 1, .min_p = 0}}) {
         for (const auto& logits : {broken, none}) {
             Sampler sampler(params, kVocabulary, 0);
             Members members(3, 8);
@@ -261,8 +286,8 @@ TEST(Slices, DrawFromTheExactDistribution) {
     int number = 0;
     for (const Combination& combination : combinations()) {
         if (combination.params.greedy() || (!large() && ++number % 6 != 0)) continue;
-        EXPECT_LT(chi_squared_deviate(counts(combination.params, logits), probabilities(combination.params, logits),
-                                      kDraws),
+        EXPECT_LT(chi_squared_deviate(counts(combination.params, logits),
+                                      probabilities(combination.params, logits), kDraws),
                   kOneInTenThousand)
             << combination.name;
     }

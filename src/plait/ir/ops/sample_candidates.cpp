@@ -50,8 +50,8 @@ bool show(const choice::Ask& ask, const choice::Candidate& candidate, choice::Sl
     return true;
 }
 
-void answer_row(const SampleCandidates& op, const StepChoices& choices, int64_t row, std::span<const float> logits,
-                choice::Slice to) {
+void answer_row(const SampleCandidates& op, const StepChoices& choices, int64_t row,
+                std::span<const float> logits, choice::Slice to) {
     const choice::Ask ask = choices.ask(row);
     const auto changes = choices.changes(row);
     to.clear();

@@ -18,8 +18,8 @@ struct Answered {
     choice::Slice row(int64_t row) const { return op.answer(outputs[0].operand(), row); }
 };
 
-Answered run(const SampleCandidates& op, const std::vector<float>& logits, const std::vector<TestChoice>& choices,
-             int64_t capacity) {
+Answered run(const SampleCandidates& op, const std::vector<float>& logits,
+             const std::vector<TestChoice>& choices, int64_t capacity) {
     StepSpec spec{.capacity = {capacity, capacity, capacity, capacity}, .choices = choices};
     spec.sequences.resize(choices.size());
     const TestStep step(spec);
@@ -29,7 +29,8 @@ Answered run(const SampleCandidates& op, const std::vector<float>& logits, const
 }
 
 TEST(SampleCandidates, ListsTheBestByGlobalId) {
-    const auto answered = run({.count = 3, .vocab_begin = 100}, {1, 5, 2, 5, 4}, {{.ask = {.top = 3}, .changes = {}}}, 1);
+    const auto answered =
+        run({.count = 3, .vocab_begin = 100}, {1, 5, 2, 5, 4}, {{.ask = {.top = 3}, .changes = {}}}, 1);
     const choice::Slice answer = answered.row(0);
     ASSERT_EQ(answer.head().found, 3);
     EXPECT_EQ(answer.candidates()[0], (choice::Candidate{101, 5}));
@@ -58,7 +59,8 @@ TEST(SampleCandidates, EveryRowIsAskedForItself) {
 
 TEST(SampleCandidates, SaysThatLogitsAreBroken) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    const auto answered = run({.count = 2}, {1, nan, 2, 1, nan, 2}, {{.ask = {.top = 2}, .changes = {}}, {}}, 2);
+    const auto answered =
+        run({.count = 2}, {1, nan, 2, 1, nan, 2}, {{.ask = {.top = 2}, .changes = {}}, {}}, 2);
     EXPECT_EQ(answered.row(0).head().broken, 1);
     EXPECT_EQ(answered.row(0).head().found, 0);
     EXPECT_EQ(answered.row(1).head().broken, 0) << "nothing was asked of it";
@@ -67,7 +69,8 @@ TEST(SampleCandidates, SaysThatLogitsAreBroken) {
 TEST(SampleCandidates, RefusesWhatAreNoLogits) {
     const SampleCandidates op{.count = 4};
     EXPECT_EQ(refusal(op, {logits_of(2, 9)}), "");
-    EXPECT_THAT(refusal(op, {{DType::F32, {2, 9}, Rows::tokens}}), testing::HasSubstr("logits as F32 [outputs, n]"));
+    EXPECT_THAT(refusal(op, {{DType::F32, {2, 9}, Rows::tokens}}),
+                testing::HasSubstr("logits as F32 [outputs, n]"));
     EXPECT_THAT(refusal(op, {{DType::F32, {2, 9, 1}, Rows::outputs}}), testing::HasSubstr("expected logits"));
     EXPECT_THAT(refusal(op, {{DType::I32, {2, 9}, Rows::outputs}}), testing::HasSubstr("expected logits"));
     EXPECT_THAT(refusal(op, {}), testing::HasSubstr("expected 1 operands"));
@@ -78,10 +81,12 @@ TEST(SampleCandidates, RefusesWhatAreNoLogits) {
 TEST(SampleCandidates, MembersAnswerForTheirIds) {
     const TensorDesc logits = logits_of(2, 10);
     const Layout layout = Layout::split(1, 10, {{0, 4}, {4, 4}, {4, 10}});
-    const auto answer = op_shard(SampleCandidates{.count = 4}, {.inputs = {&logits, 1}, .layouts = {&layout, 1}, .members = 3});
+    const auto answer = op_shard(SampleCandidates{.count = 4},
+                                 {.inputs = {&logits, 1}, .layouts = {&layout, 1}, .members = 3});
     const int64_t values = SampleCandidates{.count = 4}.answer_values();
     ASSERT_EQ(answer.outputs.size(), 1u);
-    EXPECT_EQ(answer.outputs[0], Layout::split(1, 2 * values, {{0, values}, {values, values}, {values, 2 * values}}));
+    EXPECT_EQ(answer.outputs[0],
+              Layout::split(1, 2 * values, {{0, values}, {values, values}, {values, 2 * values}}));
     ASSERT_EQ(answer.ops.size(), 3u);
     EXPECT_EQ(std::get<SampleCandidates>(answer.ops[2]), (SampleCandidates{.count = 4, .vocab_begin = 4}));
 }
@@ -89,10 +94,12 @@ TEST(SampleCandidates, MembersAnswerForTheirIds) {
 TEST(SampleCandidates, MembersNeedWholeLogitsOrSlicesOfTheirOwn) {
     const TensorDesc logits = logits_of(2, 10);
     const auto answer = [&](const Layout& layout) {
-        return op_shard(SampleCandidates{.count = 4}, {.inputs = {&logits, 1}, .layouts = {&layout, 1}, .members = 2});
+        return op_shard(SampleCandidates{.count = 4},
+                        {.inputs = {&logits, 1}, .layouts = {&layout, 1}, .members = 2});
     };
     EXPECT_EQ(answer(Layout::partial()).whole, 0u);
-    for (const Layout& layout : {Layout::split(0, 2, {{0, 1}, {1, 2}}), Layout::split(1, 10, {{0, 6}, {5, 10}})})
+    for (const Layout& layout :
+         {Layout::split(0, 2, {{0, 1}, {1, 2}}), Layout::split(1, 10, {{0, 6}, {5, 10}})})
         EXPECT_THAT(answer(layout).refusal, testing::HasSubstr("no two the same id")) << layout.text();
 }
 

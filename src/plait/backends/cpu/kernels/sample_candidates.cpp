@@ -51,18 +51,20 @@ int64_t sampling_items(const KernelCall& call) {
     return pieces.rows * pieces.count;
 }
 
-void answer_piece(const KernelCall& call, const Pieces& pieces, int64_t row, int64_t piece, std::byte* workspace,
-                  choice::Slice to) {
+void answer_piece(const KernelCall& call, const Pieces& pieces, int64_t row, int64_t piece,
+                  std::byte* workspace, choice::Slice to) {
     const auto& op = call.as<SampleCandidates>();
     const float* logits = reinterpret_cast<const float*>(call.in(0).row(row));
     const int64_t begin = pieces.begin(piece), end = pieces.begin(piece + 1);
-    const std::span room(reinterpret_cast<choice::Candidate*>(workspace), static_cast<size_t>(room_for(op.count)));
+    const std::span room(reinterpret_cast<choice::Candidate*>(workspace),
+                         static_cast<size_t>(room_for(op.count)));
     choice::answer(call.step().choices.ask(row), call.step().choices.changes(row),
                    {logits + begin, static_cast<size_t>(end - begin)},
                    static_cast<int32_t>(op.vocab_begin + begin), room, to);
 }
 
-void join_pieces(const KernelCall& call, const Pieces& pieces, int64_t row, std::span<const choice::Slice> answers) {
+void join_pieces(const KernelCall& call, const Pieces& pieces, int64_t row,
+                 std::span<const choice::Slice> answers) {
     const choice::Ask ask = call.step().choices.ask(row);
     const choice::Slice to = call.as<SampleCandidates>().answer(call.out(), row);
     choice::join(answers, ask.top, to);
