@@ -25,8 +25,8 @@ inline bool better(const Candidate& a, const Candidate& b) {
 
 // The `k` best of `logits`, whose first has id `first_id`, gathered at the front of `room`: best first when
 // the logits are more than k, in the order of their ids otherwise. -infinity marks a masked token, which is
-// left out, so the result may be empty. k >= 1; `room` must hold k + 1 candidates (1024 or 4k let it select
-// rarely), or all of them. Throws Error on NaN and +infinity.
+// left out, so the result may be empty. k >= 1; `room` must hold k + 1 candidates, or all of them
+// (Selection::room_for says how many are best). Throws Error on NaN and +infinity.
 std::span<Candidate> top_candidates(std::span<const float> logits, int32_t first_id, int64_t k,
                                     std::span<Candidate> room);
 

@@ -12,9 +12,13 @@ namespace plait::choice {
 // threshold, the limit-th best so far, and cost a part of a comparison. Allocates nothing.
 class Selection {
   public:
-    // limit >= 1. `room` holds limit + 1 candidates (1024 or 4 · limit let it select rarely) or all that are
-    // shown; it belongs to the selection until the result is done with.
+    // limit >= 1. `room` holds limit + 1 candidates or all that are shown, room_for(limit) at best; it
+    // belongs to the selection until the result is done with.
     Selection(int64_t limit, std::span<Candidate> room);
+
+    // A larger room makes the threshold rise late, a smaller one often: 40 of 32000 take 20 us with 1024, 10
+    // with this.
+    static constexpr size_t room_for(int64_t limit) { return static_cast<size_t>(4 * limit + 64); }
 
     // -infinity is left out. False when a logit is NaN or +infinity: nothing more is taken then.
     bool show(std::span<const float> logits, int32_t first_id);

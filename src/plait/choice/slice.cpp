@@ -60,7 +60,7 @@ bool fill(const Ask& ask, std::span<const Change> changes, std::span<const float
           std::span<Candidate> room, Slice to) {
     SliceHead& head = to.head();
     if (ask.top > 0) {
-        Selection selection(ask.top, room);
+        Selection selection(ask.top, room.first(std::min(room.size(), Selection::room_for(ask.top))));
         const auto show = [&](std::span<const float> stretch, int32_t id) {
             return selection.show(stretch, id);
         };

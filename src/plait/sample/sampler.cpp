@@ -6,11 +6,11 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/choice/selection.h"
 
 namespace plait::sample {
 namespace {
 
-constexpr int64_t kSmallestRoom = 1024;
 constexpr int32_t kMostSkipped = 8;
 
 const Params& validated(const Params& params) {
@@ -20,7 +20,7 @@ const Params& validated(const Params& params) {
 
 int64_t room_for(const Params& params, int64_t limit, int64_t vocab_size) {
     if (params.greedy()) return 0;
-    return std::min(vocab_size, std::max(kSmallestRoom, 4 * limit));
+    return std::min(vocab_size, static_cast<int64_t>(choice::Selection::room_for(limit)));
 }
 
 void require_any(bool any, int64_t position) {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "plait/backends/cpu/kernel.h"
+#include "plait/choice/selection.h"
 #include "plait/choice/slice.h"
 
 // Answers to what is asked of rows of logits. A row is cut into pieces of the vocabulary when there are fewer
@@ -39,11 +40,9 @@ SharedNeeds sampling_shared(const ir::Op& op, std::span<const ir::TensorDesc> in
     return {.bytes = most_shared(workers) * choice::slice_bytes(count), .counters = inputs[0].shape[0]};
 }
 
-// Selecting takes room for a few times as many candidates as are wanted.
-int64_t room_for(int64_t count) { return std::max<int64_t>(1024, 4 * count); }
-
 int64_t sampling_workspace(const ir::Op& op, std::span<const ir::TensorDesc> /*inputs*/) {
-    return room_for(std::get<SampleCandidates>(op).count) * static_cast<int64_t>(sizeof(choice::Candidate));
+    return static_cast<int64_t>(choice::Selection::room_for(std::get<SampleCandidates>(op).count) *
+                                sizeof(choice::Candidate));
 }
 
 int64_t sampling_items(const KernelCall& call) {
@@ -57,7 +56,7 @@ void answer_piece(const KernelCall& call, const Pieces& pieces, int64_t row, int
     const float* logits = reinterpret_cast<const float*>(call.in(0).row(row));
     const int64_t begin = pieces.begin(piece), end = pieces.begin(piece + 1);
     const std::span room(reinterpret_cast<choice::Candidate*>(workspace),
-                         static_cast<size_t>(room_for(op.count)));
+                         choice::Selection::room_for(op.count));
     choice::answer(call.step().choices.ask(row), call.step().choices.changes(row),
                    {logits + begin, static_cast<size_t>(end - begin)},
                    static_cast<int32_t>(op.vocab_begin + begin), room, to);
