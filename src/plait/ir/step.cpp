@@ -72,7 +72,8 @@ bool StepChoices::fill(int64_t row, const choice::Ask& ask, std::span<const choi
     const auto begin = static_cast<size_t>(change_begin_[at]);
     const bool fits = (begin + changes.size()) * kChangeValues <= changes_.size();
     const choice::Ask asked = fits ? ask : choice::Ask();
-    if (fits) std::memcpy(changes_.data() + begin * kChangeValues, changes.data(), changes.size_bytes());
+    if (fits && !changes.empty())  // an empty list may have no address
+        std::memcpy(changes_.data() + begin * kChangeValues, changes.data(), changes.size_bytes());
     std::memcpy(asks_.data() + at * kAskValues, &asked, sizeof(asked));
     change_begin_[at + 1] = static_cast<int32_t>(fits ? begin + changes.size() : begin);
     return fits;
