@@ -57,10 +57,14 @@ const Case kCases[] = {
     {"rows_unequal", "cpu*3", {1, 0, 2}, engine::SplitMode::row},
 };
 
+void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
+
 struct Shape {
     const char* arch;
     const char* size;
 };
+
+void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.arch << ", " << shape.size; }
 
 // What follows a sum differs: a sum with the stream, a bias before it, a norm, a scale, another sum; and so
 // do the sums: over rows wide enough to be dealt to all threads with 64 tokens, over a number or two.
@@ -91,8 +95,8 @@ int member_segments(const EngineOptions& options) {
     const engine::Prepared prepared = engine::prepare(options);
     const auto collectives = prepared.programs.back()->collectives();
     EXPECT_FALSE(collectives.empty());
-    return static_cast<int>(
-        std::ranges::count_if(collectives, [](const auto& collective) { return !collective.embedded; }));
+    return static_cast<int>(std::ranges::count(collectives, device::CollectivePlace::between_programs,
+                                               &device::CollectiveDescription::place));
 }
 
 class EmbeddedTest : public testing::TestWithParam<std::tuple<Shape, Case>> {};

@@ -36,7 +36,7 @@ TEST(Numa, UnevenNodesSayWhatAnyTwoMembersSay) {
     engine::Engine engine(prepare(options, std::move(machine.cores)));
     EXPECT_EQ(all_logits(engine, ids), expected) << "bit for bit";
     for (const auto& collective : engine.prepared().programs.back()->collectives())
-        EXPECT_TRUE(collective.embedded);
+        EXPECT_NE(collective.place, device::CollectivePlace::between_programs);
     std::set<int> cpus;
     for (const RecordingBinder::Thread& thread : machine.binder.threads()) cpus.insert(thread.cpu);
     EXPECT_THAT(cpus, testing::ElementsAre(0, 1, 3));

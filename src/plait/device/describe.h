@@ -69,19 +69,22 @@ struct DeviceDescription {
     const DeviceDescription& member(size_t index) const { return members.empty() ? *this : members[index]; }
 };
 
+// Who exchanges: the host between the members' programs or behind the last of them, or the members in theirs.
+enum class CollectivePlace { between_programs, inside_programs, behind_programs };
+
 // A point of a program at which the members of a device exchange values, as a plan tells it. Counts of bytes
 // are for one row of the exchanged value.
 struct CollectiveDescription {
-    std::string kind;       // the op's name: "all_reduce"
-    std::string after;      // the node whose result is exchanged
-    ir::TensorDesc desc;    // of that result, with the rows that the program has room for
-    std::string way;        // how it is done: "butterfly"
-    bool embedded = false;  // the members do it inside their programs; else the host between those
-    int32_t rounds = 0;     // one after the other; in each the members wait for each other
-    int64_t payload = 0;    // what a member puts in, the largest
-    int64_t link = 0;       // through the busiest member's link, one way, summed over the rounds
-    int64_t moved = 0;      // between members, all together
-    int64_t scratch = 0;    // of others' values that one member keeps at the same time
+    std::string kind;     // the op's name: "all_reduce"
+    std::string after;    // the node whose result is exchanged
+    ir::TensorDesc desc;  // of that result, with the rows that the program has room for
+    std::string way;      // how it is done: "butterfly"
+    CollectivePlace place = CollectivePlace::between_programs;
+    int32_t rounds = 0;   // one after the other; in each the members wait for each other
+    int64_t payload = 0;  // what a member puts in, the largest
+    int64_t link = 0;     // through the busiest member's link, one way, summed over the rounds
+    int64_t moved = 0;    // between members, all together
+    int64_t scratch = 0;  // of others' values that one member keeps at the same time
     bool operator==(const CollectiveDescription&) const = default;
 };
 

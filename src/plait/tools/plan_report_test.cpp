@@ -382,7 +382,10 @@ TEST(Start, OneLinePerMemberAndOneForTheMode) {
     EXPECT_THAT(
         text, HasSubstr("\ntensor mode over 3 members (the default for several devices), shares as asked; "));
     EXPECT_THAT(text, HasSubstr("sums by butterfly in 3 rounds (the default)"));
+    EXPECT_THAT(text, HasSubstr("values handed over by the host"));
     EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+    EXPECT_THAT(start_text(engine::prepare(options_for(options.model, "cpu*2"))),
+                HasSubstr("values read where they are"));
     options.split.shares.clear();
     options.split.mode = engine::SplitMode::none;
     options.split.main_device = 2;

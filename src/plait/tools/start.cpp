@@ -37,8 +37,9 @@ std::string mode_line(const engine::Prepared& prepared) {
                            split.mode == engine::SplitMode::none ? " (-sm none)" : "");
     }
     const auto collectives = prepared.programs.front()->collectives();
-    const bool embedded = std::ranges::all_of(collectives, &device::CollectiveDescription::embedded);
-    const char* transport = embedded ? "values read where they are" : "values handed over by the host";
+    const bool stepped = std::ranges::count(collectives, device::CollectivePlace::between_programs,
+                                            &device::CollectiveDescription::place) > 0;
+    const char* transport = stepped ? "values handed over by the host" : "values read where they are";
     if (split.mode == engine::SplitMode::row) {
         return fmt::format(
             "row mode over {} members (-sm row, for comparison), {} does all but products, {}; {} "

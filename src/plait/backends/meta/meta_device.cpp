@@ -65,6 +65,7 @@ std::optional<device::CollectiveDescription> described_merge(const ir::Graph& gr
                                         .after = graph.value(node.inputs[0]).name,
                                         .desc = stored.desc,
                                         .way = "host",
+                                        .place = device::CollectivePlace::behind_programs,
                                         .rounds = 1,
                                         .payload = one.desc.slice_bytes(),
                                         .moved = stored.desc.slice_bytes()};
@@ -125,7 +126,7 @@ MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
     auto collectives = described(sharded.collectives, lowered);
     if (members_.group != nullptr) {
         for (device::CollectiveDescription& collective : collectives) {
-            collective.embedded = true;
+            collective.place = device::CollectivePlace::inside_programs;
             collective.scratch = 0;  // terms are read where they are
         }
     }
