@@ -251,26 +251,63 @@ template <class O, class Source, int Vectors, int Tokens>
     run.template operator()<3>();
 }
 
+// The refined ones of some tokens, in order, for each of 8 blocks.
+class RefinedTokens {
+  public:
+    static constexpr int kMost = 128;
+
+    RefinedTokens(const MatmulArgs& a, int64_t first_token, int tokens, int64_t first_block) {
+        for (int begin = 0; begin < tokens; begin += 64) {
+            const int here = tokens - begin < 64 ? tokens - begin : 64;
+            uint64_t bits[8] = {};
+            for (int t = 0; t < here; t += 8) {
+                const uint64_t eight = bits_of_eight(a, first_token + begin + t, here - t, first_block);
+#pragma GCC unroll 8
+                for (int b = 0; b < 8; ++b) bits[b] |= (eight >> 8 * b & 255) << t;
+            }
+            for (int b = 0; b < 8; ++b)
+                for (uint64_t left = bits[b]; left != 0; left &= left - 1)
+                    tokens_[b][count_[b]++] = static_cast<uint8_t>(begin + __builtin_ctzll(left));
+        }
+    }
+    const uint8_t* begin(int block) const { return tokens_[block]; }
+    const uint8_t* end(int block) const { return tokens_[block] + count_[block]; }
+
+  private:
+    // A byte for each block, in which a bit is a token's mark: marks are 0 or 1 in a byte, so that those of
+    // up to eight tokens fit in one another's gaps.
+    static uint64_t bits_of_eight(const MatmulArgs& a, int64_t first_token, int tokens, int64_t first_block) {
+        uint64_t bits = 0;
+        if (tokens >= 8 && a.read_at == nullptr && a.k / 32 - first_block >= 8) {
+            const uint8_t* marks = a.refined + first_token * (a.k / 32) + first_block;
+#pragma GCC unroll 8
+            for (int t = 0; t < 8; ++t, marks += a.k / 32) {
+                uint64_t of_token;
+                __builtin_memcpy(&of_token, marks, sizeof of_token);
+                bits |= of_token << t;
+            }
+            return bits;
+        }
+        for (int t = 0; t < 8 && t < tokens; ++t) bits |= refined_marks(a, first_token + t, first_block) << t;
+        return bits;
+    }
+
+    uint8_t tokens_[8][kMost];
+    int count_[8] = {};
+};
+
 // What the refined blocks of some tokens' activations add to finished products: block after block, so that a
 // token's are added in their order and the tokens refined in a block share its weights.
 template <class O, class Source, int Vectors>
 void add_residuals(const MatmulArgs& a, const TileRows& rows, int64_t first_token, int64_t tokens) {
-    constexpr int kBlocks = 8, kMostTokens = 128, kTogether = 4;
-    for (; tokens > 0; first_token += kMostTokens, tokens -= kMostTokens) {
-        const int64_t here = tokens < kMostTokens ? tokens : kMostTokens;
+    constexpr int kBlocks = 8, kTogether = 4;
+    for (; tokens > 0; first_token += RefinedTokens::kMost, tokens -= RefinedTokens::kMost) {
+        const auto here = static_cast<int>(tokens < RefinedTokens::kMost ? tokens : RefinedTokens::kMost);
         for (int64_t first = 0; 32 * first < a.k; first += kBlocks) {
-            uint8_t refined[kBlocks][kMostTokens];
-            uint64_t counts = 0;  // a byte each
-            const auto count = [&](int block) { return counts >> 8 * block & 255; };
-            for (int64_t t = 0; t < here; ++t) {
-                // Whether marked or not: nothing to guess wrong.
-#pragma GCC unroll 8
-                for (int b = 0; b < kBlocks; ++b) refined[b][count(b)] = static_cast<uint8_t>(t);
-                counts += refined_marks(a, first_token + t, first);
-            }
+            const RefinedTokens refined(a, first_token, here, first);
             for (int b = 0; b < kBlocks; ++b) {
-                const uint8_t* next = refined[b];
-                const uint8_t* const end = next + count(b);
+                const uint8_t* next = refined.begin(b);
+                const uint8_t* const end = refined.end(b);
                 for (; end - next >= kTogether; next += kTogether)
                     add_residual<O, Source, Vectors, kTogether>(
                         a, rows, first + b,
