@@ -334,9 +334,9 @@ void CommandLine::add_synth() {
     CLI::App& command = add_command("synth", "write a model with random weights", [this] { synth(synth_); });
     command.add_option("--arch", synth_.arch, "architecture")->required()->type_name("ARCH");
     command
-        .add_option(
-            "--size", synth_.size,
-            "1b, tiny or k=v,...: layers, width, heads, kv_heads, head_dim, ffn, vocab, experts, used, ctx")
+        .add_option("--size", synth_.size,
+                    "1b, tiny or k=v,...: layers, width, heads, kv_heads, head_dim, ffn, vocab, experts, "
+                    "used, window, ctx")
         ->required()
         ->type_name("SIZE");
     command.add_option("--type", synth_.type, "weight format")->required()->type_name("TYPE");

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "plait/base/error.h"
-#include "plait/engine/prepared.h"
+#include "plait/engine/memory_fit.h"
 #include "support.h"
 
 // How long a context nobody asked for is, and whether what is said of memory is what is taken.

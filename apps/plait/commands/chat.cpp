@@ -10,6 +10,7 @@
 #include "plait/base/error.h"
 #include "plait/base/log.h"
 #include "plait/engine/generate.h"
+#include "plait/engine/memory_fit.h"
 #include "plait/text/chat_template.h"
 #include "plait/text/stream_decoder.h"
 #include "plait/tools/reports.h"

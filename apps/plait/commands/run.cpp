@@ -6,6 +6,7 @@
 #include "plait/base/error.h"
 #include "plait/base/log.h"
 #include "plait/engine/generate.h"
+#include "plait/engine/memory_fit.h"
 #include "plait/text/stream_decoder.h"
 #include "plait/tools/reports.h"
 

@@ -8,6 +8,7 @@
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
 #include "plait/engine/ladder.h"
+#include "plait/engine/memory_fit.h"
 
 namespace plait::engine {
 namespace {

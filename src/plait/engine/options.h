@@ -67,7 +67,8 @@ struct EngineOptions {
 
     int64_t context = -1;  // tokens per sequence; 0: as trained; -1: the smallest of trained, 8192 and what
                            // half of the free memory holds
-    int64_t batch = 2048;  // tokens a caller hands over at once (-b); bounds the micro-batch
+    std::string context_reason = "as asked";  // where `context` comes from, for people
+    int64_t batch = 2048;       // tokens a caller hands over at once (-b); bounds the micro-batch
     int64_t micro_batch = 512;  // tokens per step
     int max_sequences = 1;
     int64_t max_outputs = 0;  // rows with logits per step; 0: max_sequences

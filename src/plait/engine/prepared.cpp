@@ -12,6 +12,7 @@
 #include "plait/engine/devices.h"
 #include "plait/engine/ladder.h"
 #include "plait/engine/member_speed.h"
+#include "plait/engine/memory_fit.h"
 #include "plait/engine/shares.h"
 
 namespace plait::engine {
@@ -280,48 +281,6 @@ int64_t Prepared::slot_scratch_bytes() const {
 
 namespace {
 
-// One memory, with what the members that have it together need of it.
-struct SharedMemory {
-    int64_t free = std::numeric_limits<int64_t>::max();
-    int64_t needed = 0;
-    int64_t state = 0;  // part of what is needed
-    int members = 0;
-
-    int64_t missing() const { return needed - free; }
-};
-
-std::map<std::string, SharedMemory> memories_of(const Prepared& prepared) {
-    std::map<std::string, SharedMemory> memories;
-    for (size_t member = 0; member < prepared.members.size(); ++member) {
-        const device::DeviceDescription& device = prepared.device->describe().member(member);
-        SharedMemory& memory = memories[device.memory];
-        memory.free = std::min(memory.free, device.memory_bytes);
-        memory.needed += prepared.members[member].total();
-        memory.state += prepared.members[member].state;
-        ++memory.members;
-    }
-    return memories;
-}
-
-// Of the memory that lacks most; negative when all have enough.
-int64_t missing_memory(const Prepared& prepared) {
-    int64_t missing = std::numeric_limits<int64_t>::min();
-    for (const auto& [name, memory] : memories_of(prepared)) missing = std::max(missing, memory.missing());
-    return missing;
-}
-
-// How much state there can be in all so that no memory lacks anything; 0 or less when less state does not
-// help.
-int64_t affordable_state(const Prepared& prepared) {
-    double part = 1;
-    for (const auto& [name, memory] : memories_of(prepared)) {
-        if (memory.missing() <= 0) continue;
-        if (memory.state == 0) return 0;
-        part = std::min(part, 1 - static_cast<double>(memory.missing()) / static_cast<double>(memory.state));
-    }
-    return static_cast<int64_t>(part * static_cast<double>(prepared.memory.state));
-}
-
 // Makes the device, which gives its members these shares; none: equal ones.
 void make_device_with(Prepared& prepared, const std::vector<double>& shares, const std::string& note) {
     prepared.programs.clear();  // they belong to the former device
@@ -334,38 +293,6 @@ void make_device_with(Prepared& prepared, const std::vector<double>& shares, con
     prepared.shares_note = note;
 }
 
-// Bytes that each member has beside what it holds whole; those in one memory have as much each.
-std::vector<double> rooms_of(const Prepared& prepared) {
-    const auto memories = memories_of(prepared);
-    std::vector<double> rooms;
-    for (size_t member = 0; member < prepared.members.size(); ++member) {
-        const MemoryNeeds& needs = prepared.members[member];
-        const SharedMemory& memory = memories.at(prepared.device->describe().member(member).memory);
-        const int64_t room =
-            memory.free / memory.members - std::min(needs.mirrored, needs.weights) - needs.compute;
-        rooms.push_back(static_cast<double>(std::max<int64_t>(0, room)));
-    }
-    return rooms;
-}
-
-// Empty where the rooms say nothing.
-std::vector<double> shares_by_memory(const Prepared& prepared) {
-    const std::vector<double> rooms = rooms_of(prepared);
-    return std::accumulate(rooms.begin(), rooms.end(), 0.0) > 0 ? rooms : std::vector<double>();
-}
-
-// What speed asks for, as far as there is room; empty where it says nothing.
-std::vector<double> shares_by_speed_and_memory(const Prepared& prepared, const std::vector<double>& wanted) {
-    // Parts are whole heads and blocks: somewhat less than the room.
-    constexpr double kMargin = 15.0 / 16;
-    double divided = 0;
-    for (const MemoryNeeds& needs : prepared.members)
-        divided += static_cast<double>(needs.weights - std::min(needs.mirrored, needs.weights) + needs.state);
-    std::vector<double> limits = rooms_of(prepared);
-    for (double& limit : limits) limit *= kMargin / divided;
-    return within_limits(wanted, limits);
-}
-
 // Keeps the device with these shares if less is missing then.
 bool try_shares(Prepared& prepared, const EngineOptions& asked, const std::vector<double>& shares,
                 const std::string& note) {
@@ -374,10 +301,10 @@ bool try_shares(Prepared& prepared, const EngineOptions& asked, const std::vecto
     const std::vector<double> before = prepared.options.split.shares;
     const std::string note_before = prepared.shares_note;
     make_device_with(prepared, shares, note);
-    settle(prepared, asked, {asked.context, "as asked"});
+    settle(prepared, asked, {asked.context, asked.context_reason});
     if (missing_memory(prepared) < missing) return prepared.shares_follow_memory = true;
     make_device_with(prepared, before, note_before);
-    settle(prepared, asked, {asked.context, "as asked"});
+    settle(prepared, asked, {asked.context, asked.context_reason});
     return false;
 }
 
@@ -459,12 +386,6 @@ void look_for_packed_weights(Prepared& prepared) {
 
 }  // namespace
 
-int64_t free_memory(const Prepared& prepared, size_t member) {
-    const auto memories = memories_of(prepared);
-    const SharedMemory& memory = memories.at(prepared.device->describe().member(member).memory);
-    return memory.free - (memory.needed - prepared.members[member].total());
-}
-
 Prepared prepare(const EngineOptions& options, std::unique_ptr<Cores> cores) {
     validate(options);
     Prepared prepared{.options = options, .file = gguf::File::open(options.model)};
@@ -472,27 +393,13 @@ Prepared prepare(const EngineOptions& options, std::unique_ptr<Cores> cores) {
     prepared.device_notes = device_notes(options, *prepared.cores);
     const bool asked = !options.split.shares.empty();
     make_first_device(prepared);
-    settle(prepared, options, {options.context, "as asked"});
+    settle(prepared, options, {options.context, options.context_reason});
     if (!asked) share_by_memory(prepared, options);
     // What weights and compute take beside the cache is known only now; a context nobody asked for makes room
     // for them.
     if (options.context < 0 && missing_memory(prepared) > 0) shrink_context(prepared, options);
     look_for_packed_weights(prepared);
     return prepared;
-}
-
-void require_memory(const Prepared& prepared) {
-    for (size_t member = 0; member < prepared.members.size(); ++member) {
-        const MemoryNeeds& needs = prepared.members[member];
-        const device::DeviceDescription& device = prepared.device->describe().member(member);
-        const int64_t free = free_memory(prepared, member);
-        if (needs.total() <= free) continue;
-        throw Error(
-            fmt::format("{}: the model needs {} bytes of memory (weights {}, cache {}, compute {}) and {} "
-                        "are free; a smaller "
-                        "context (-c) or micro-batch (-ub) needs less",
-                        device.name, needs.total(), needs.weights, needs.state, needs.compute, free));
-    }
 }
 
 }  // namespace plait::engine

@@ -70,11 +70,4 @@ void validate(const EngineOptions& options);
 // of this machine.
 Prepared prepare(const EngineOptions& options, std::unique_ptr<Cores> cores = nullptr);
 
-// Bytes that a member may take: members in one memory have it together, each as much of it as the others
-// leave.
-int64_t free_memory(const Prepared& prepared, size_t member);
-
-// Throws Error, with what is needed and what is free, when the device's memory does not suffice.
-void require_memory(const Prepared& prepared);
-
 }  // namespace plait::engine

@@ -173,7 +173,10 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
     {
         forget_peak();
         engine::EngineOptions sized = options;
-        if (options.context < 0) sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
+        if (options.context < 0) {
+            sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
+            sized.context_reason = "what is measured";
+        }
         engine::Prepared prepared = engine::prepare(sized);
         tell_start(prepared);
         engine::Engine engine(std::move(prepared));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plait/base/error.h"
+#include "plait/engine/memory_fit.h"
 
 namespace plait::tools {
 namespace {

@@ -14,6 +14,7 @@
 #include "plait/base/error.h"
 #include "plait/choice/slice.h"
 #include "plait/engine/engine.h"
+#include "plait/engine/memory_fit.h"
 #include "plait/tools/start.h"
 #include "plait/tools/synth.h"
 
