@@ -145,6 +145,16 @@ def read_models(options, refuse):
     return [(path, gguf_header.read_model(path)) for path in options.model]
 
 
+def require_writable(path, refuse):
+    """Before anything is measured: minutes later it would be too late."""
+    if not path:
+        return
+    folder = pathlib.Path(path).resolve().parent
+    target = path if os.path.exists(path) else folder
+    if os.path.isdir(path) or not folder.is_dir() or not os.access(target, os.W_OK):
+        refuse(f"--json {path}: cannot be written")
+
+
 def write_json(path, options, results):
     document = {
         "processor": report.processor_name(),
@@ -165,6 +175,7 @@ def main():
         list_peers(found)
         return 0
     models = read_models(options, refuse)
+    require_writable(options.json, refuse)
     peers = chosen_peers(options, found, refuse)
     try:
         plait = engines.Plait(options.plait, shlex.split(options.plait_args))

@@ -340,6 +340,8 @@ class CommandLineTest(unittest.TestCase):
                 (("-m", model.name, "-ctk", "q9"), "invalid choice"),
                 (("-m", model.name, "--foreign-limit", "101"), "percentage"),
                 (("-m", model.name, "--llama-bench", "/nowhere"), "expected a program"),
+                (("-m", model.name, "--json", "/nowhere/x.json"), "cannot be written"),
+                (("-m", model.name, "--json", "/tmp"), "cannot be written"),
                 (("--list", "--peer-python", "/nowhere"), "cannot list"),
             ):
                 done = self.run_tool(*arguments)

@@ -6,6 +6,7 @@ usage: cli_test.py PLAIT [unittest's arguments]
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -313,7 +314,9 @@ class OtherCommandsTest(CliTest):
         self.assertNotIn("prompt steps", text)
 
     def test_bench_of_what_cannot_be(self):
-        self.fails("at least one token", "bench", "-m", MODEL, "-p", 0, "-n", 0)
+        self.misused("at least one token", "bench", "-m", MODEL, "-p", 0, "-n", 0)
+        result = self.fails("context of 64", "bench", "-m", MODEL, "-p", 0, "-n", 8, "-d", 60, "-c", 64)
+        self.assertNotIn("cache", result.err)  # refused before anything is loaded
         self.fails("context of 7", "bench", "-m", MODEL, "-p", 16, "-n", 0, "-c", 7)
 
     def test_plan(self):
@@ -446,6 +449,19 @@ class OutputTest(CliTest):
         process.stdout.close()
         with process.stderr:
             self.assertNotIn(b"error", process.stderr.read())
+        self.assertEqual(process.wait(timeout=20), FAILED)
+
+    def test_a_model_that_is_shortened_meanwhile(self):
+        model = WORK / "shortened.gguf"
+        shutil.copyfile(MODEL, model)
+        process = subprocess.Popen(
+            command_line(("run", "-m", model, "-p", "a", "-n", -1, "-c", 200000, "--ignore-eos", "--no-repack")),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with process.stdout, process.stderr:
+            self.assertEqual(len(process.stdout.read(1)), 1)
+            os.truncate(model, 1 << 14)
+            process.stdout.read()
+            self.assertIn(b"error: a file that is in use was shortened", process.stderr.read())
         self.assertEqual(process.wait(timeout=20), FAILED)
 
     def test_a_full_disk_is_an_error(self):

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <exception>
@@ -30,6 +31,16 @@ void ignore_write_signals() {
     std::signal(SIGXFSZ, SIG_IGN);
 }
 
+// A page of a mapped file that is no longer there: nothing can go on, but why can be said. Only what may be
+// called from a signal handler.
+void tell_lost_page(int /*signal*/) {
+    constexpr char kText[] =
+        "plait: error: a file that is in use was shortened or cannot be read any more; was the model "
+        "overwritten in place?\n";
+    (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
+    ::_exit(kFailed);
+}
+
 int plait_main(plait::app::CommandLine& line, const std::vector<std::string>& arguments) {
     try {
         if (line.parse(plait::app::rewrite_flags(arguments))) line.act();
@@ -45,6 +56,7 @@ int plait_main(plait::app::CommandLine& line, const std::vector<std::string>& ar
 int main(int argc, char** argv) {
     occupy_standard_files();
     ignore_write_signals();
+    std::signal(SIGBUS, tell_lost_page);
     try {
         plait::app::CommandLine line;
         return plait_main(line, {argv + 1, argv + argc});

@@ -19,13 +19,6 @@
 namespace plait::tools {
 namespace {
 
-void validate(const BenchOptions& bench) {
-    if (bench.prompt < 0 || bench.generate < 0 || bench.depth < 0 || bench.prompt + bench.generate == 0) {
-        throw Error("bench: expected at least one token to process (-p) or to generate (-n)");
-    }
-    if (bench.repetitions < 1) throw Error("bench: expected at least one repetition (-r)");
-}
-
 // Fixed ids that spread over the vocabulary, so that embedding rows and experts vary.
 std::vector<int32_t> prompt_ids(int64_t count, int64_t vocabulary) {
     std::vector<int32_t> ids;
@@ -152,6 +145,21 @@ void forget_peak() {
     }
 }
 
+// Tokens in the longest of the measured texts.
+int64_t context_for(const BenchOptions& bench) {
+    const int64_t begun = bench.depth > 0 ? bench.depth : 1;
+    const int64_t prompt = bench.prompt > 0 ? bench.depth + bench.prompt : 0;
+    return std::max({int64_t{1}, prompt, bench.generate > 0 ? begun + bench.generate : 0});
+}
+
+void require_context(const BenchOptions& bench, int64_t context) {
+    if (context_for(bench) <= context) return;
+    throw Error(fmt::format(
+        "bench: what is measured takes {} tokens, which do not fit in a context of {}; ask for a larger one "
+        "(-c) or for fewer tokens (-d, -p, -n)",
+        context_for(bench), context));
+}
+
 double ceiling(int threads) {
     Cores cores;
     return measure_read(cores, threads > 0 ? threads : cores.usable());
@@ -166,6 +174,13 @@ Rate summarise(std::vector<double> values) {
     return {median, values.front(), values.back()};
 }
 
+void validate(const BenchOptions& bench) {
+    if (bench.prompt < 0 || bench.generate < 0 || bench.depth < 0 || bench.prompt + bench.generate == 0) {
+        throw Error("bench: expected at least one token to process (-p) or to generate (-n)");
+    }
+    if (bench.repetitions < 1) throw Error("bench: expected at least one repetition (-r)");
+}
+
 BenchResult bench(const engine::EngineOptions& options, const BenchOptions& bench) {
     validate(bench);
     BenchResult result;
@@ -174,10 +189,11 @@ BenchResult bench(const engine::EngineOptions& options, const BenchOptions& benc
         forget_peak();
         engine::EngineOptions sized = options;
         if (options.context < 0) {
-            sized.context = bench.depth + std::max(bench.prompt, bench.generate + 1);
+            sized.context = context_for(bench);
             sized.context_reason = "what is measured";
         }
         engine::Prepared prepared = engine::prepare(sized);
+        require_context(bench, prepared.options.context);
         tell_start(prepared);
         engine::Engine engine(std::move(prepared));
         result.device = engine.prepared().device->describe().details;

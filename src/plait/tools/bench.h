@@ -18,6 +18,9 @@ struct BenchOptions {
     bool keep_cache = true;  // as in TextRun
 };
 
+// Throws Error for options that make no sense with any model, naming the flag.
+void validate(const BenchOptions& bench);
+
 struct Rate {
     double median = 0;
     double min = 0;

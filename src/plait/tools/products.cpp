@@ -34,6 +34,12 @@ device::ProductSpeed ProductKind::best() const {
 
 double ProductKind::share_of_instructions() const { return best().kernel / best().instructions; }
 
+bool ProductReport::contradicts_itself() const {
+    constexpr double kMost = 1.02;  // two measurements of the same
+    const auto above = [](const ProductKind& kind) { return kind.share_of_instructions() > kMost; };
+    return !kinds.empty() && (share_of_kernels() > kMost || std::ranges::any_of(kinds, above));
+}
+
 double ProductReport::kernels() const { return rate_of(kinds, &device::ProductSpeed::kernel); }
 
 double ProductReport::instructions() const { return rate_of(kinds, &device::ProductSpeed::instructions); }

@@ -29,6 +29,9 @@ struct ProductReport {
     double instructions() const;
     double share_of_kernels() const { return rate / kernels(); }
     double share_of_instructions() const { return rate / instructions(); }
+    // Whether a kernel seems faster than its instructions, or the prompts than the kernels: then other work
+    // had the cores while one of them was measured.
+    bool contradicts_itself() const;
 };
 
 // The products in the layers, of experts those that a token uses: the output matrix multiplies few tokens of

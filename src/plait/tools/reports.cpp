@@ -51,6 +51,8 @@ std::string products_text(const ProductReport& products) {
             100 * kind.share_of_instructions(), gops(best.instructions), gops(kind.before.instructions),
             gops(kind.after.instructions), gops(best.instructions_one));
     }
+    if (products.contradicts_itself())
+        text += "  more than is possible: other work had the cores while this was measured\n";
     return text;
 }
 

@@ -39,6 +39,16 @@ TEST(Reports, KindsOfProductsCountByTheTimeTheyTake) {
                 HasSubstr("266.00 GOPS of products in prompts, 50 % of the kernels' 533.33 GOPS, 27 % of"));
     EXPECT_THAT(text, HasSubstr("400.00 GOPS of the kernel alone (0.00 before, 400.00 after), 40 % of"));
     EXPECT_THAT(bench_json(result), HasSubstr("\"share_of_instructions\": 0.6"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("more than is possible")));
+}
+
+TEST(Reports, CeilingsThatAreBelowWhatIsReachedAreRemarkedOn) {
+    const auto text = [](double rate, double kernel, double instructions) {
+        return bench_text({.products = {{kind_of("Q4_K", 300, kernel, instructions)}, rate}});
+    };
+    EXPECT_THAT(text(300e9, 600e9, 1000e9), testing::Not(HasSubstr("more than is possible")));
+    EXPECT_THAT(text(300e9, 600e9, 500e9), HasSubstr("more than is possible"));
+    EXPECT_THAT(text(700e9, 600e9, 1000e9), HasSubstr("more than is possible"));
 }
 
 TEST(Reports, WithoutMeasuredProductsNothingIsSaidOfThem) {

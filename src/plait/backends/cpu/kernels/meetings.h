@@ -14,8 +14,8 @@ const Kernel& meeting_kernel(const ir::Op& op);
 bool is_dealt(const KernelCall& call);
 void run_slice(const KernelCall& call, int slice, int slices);
 
-// From so many bytes of a term on the work is dealt. With two threads that meet in 0.1 us dealing is worth its
-// second meeting from 2 KiB on; more for threads that take longer to meet (docs/performance.md).
+// From so many bytes of a term on the work is dealt. With two threads that meet in 0.1 us dealing is worth
+// its second meeting from 2 KiB on; more for threads that take longer to meet (docs/performance.md).
 inline constexpr int64_t kDealtBytes = int64_t{8} << 10;
 
 }  // namespace plait::backends::cpu
