@@ -77,6 +77,8 @@ class UsageTest(CliTest):
         self.misused("expected", *greedy_of("--greedy", -1))
         for flag, value in (("-p", -1), ("-n", -1), ("-d", -1), ("-r", 0), ("-r", "x")):
             self.misused("expected", "bench", "-m", MODEL, flag, value)
+        for flag, bad, good in (("--seed", "1.5", 7), ("-ctk", "q9", "F16"), ("--temp", "x", 1)):
+            self.misused("", *run_flags(flag, bad, flag, good))  # the last counts, and all are checked
         self.misused("no size", "plan", "-m", MODEL, "--budget", "much")
 
     def test_token_lists(self):

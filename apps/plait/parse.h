@@ -63,7 +63,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, Value& value, T
             throw UsageError(named ? error.what() : shown + ": " + error.what());
         }
     };
-    return app.add_option_function<std::string>(names, take, what);
+    // The last value counts, but every one is checked.
+    return app.add_option_function<std::string>(names, take, what)->each(take);
 }
 
 }  // namespace plait::app

@@ -51,6 +51,9 @@ engine::SplitOptions split_options(const SplitFlags& flags, int devices) {
     if (flags.exchange != "f32" && devices > 1)
         throw UsageError(
             fmt::format("--exchange {}: terms can only be exchanged as f32 yet", flags.exchange));
+    if (flags.exchange != "f32")
+        log_warning(
+            fmt::format("--exchange {}: there is one member, so nothing is exchanged", flags.exchange));
     split.by_speed = flags.shares == "auto";
     if (!flags.shares.empty() && !split.by_speed) {
         const std::vector<double> shares = share_list(flags.shares);

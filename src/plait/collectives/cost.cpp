@@ -1,13 +1,13 @@
 #include "plait/collectives/cost.h"
 
 #include <algorithm>
+#include <span>
 
 namespace plait::collectives {
 namespace {
 
 // A value that a member got from another, and the nodes between which it is kept.
 struct Received {
-    int round = 0;
     size_t from = 0;
     size_t until = 0;
     int64_t bytes = 0;
@@ -15,12 +15,12 @@ struct Received {
 
 int64_t row_bytes(const ir::Graph& graph, ir::ValueId id) { return graph.value(id).desc.slice_bytes(); }
 
-// The member's exchanges by round, and what it gets in them.
+// The member's exchanges, and what it gets in them, by round.
 struct MemberExchanges {
     std::vector<const ir::Node*> by_round;
-    std::vector<Received> received;
+    std::vector<std::vector<Received>> received;
 
-    MemberExchanges(const ir::Graph& graph, size_t rounds) : by_round(rounds) {
+    MemberExchanges(const ir::Graph& graph, size_t rounds) : by_round(rounds), received(rounds) {
         std::vector<size_t> last_use(graph.values().size());
         for (size_t node = 0; node < graph.nodes().size(); ++node) {
             for (const ir::ValueId id : graph.nodes()[node].inputs) last_use[static_cast<size_t>(id)] = node;
@@ -28,25 +28,25 @@ struct MemberExchanges {
         for (size_t node = 0; node < graph.nodes().size(); ++node) {
             const auto* exchange = std::get_if<ir::Exchange>(&graph.nodes()[node].op);
             if (exchange == nullptr) continue;
-            by_round[static_cast<size_t>(exchange->id)] = &graph.nodes()[node];
+            const auto round = static_cast<size_t>(exchange->id);
+            by_round[round] = &graph.nodes()[node];
             for (const ir::ValueId id : graph.nodes()[node].outputs)
-                received.push_back({exchange->id, node, std::max(node, last_use[static_cast<size_t>(id)]),
-                                    row_bytes(graph, id)});
+                received[round].push_back(
+                    {node, std::max(node, last_use[static_cast<size_t>(id)]), row_bytes(graph, id)});
         }
     }
 
-    // The most that is kept at once of what these rounds brought.
-    int64_t most_kept(int first_round, int rounds) const {
-        const auto is_of = [&](const Received& value) {
-            return value.round >= first_round && value.round < first_round + rounds;
-        };
+    // The most that is kept at once of what these rounds brought: it is so when one of them has just come.
+    int64_t most_kept(size_t first_round, size_t rounds) const {
+        const auto some = std::span(received).subspan(first_round, rounds);
         int64_t most = 0;
-        for (const Received& arriving : received) {
-            if (!is_of(arriving)) continue;
+        for (const auto& arriving : some) {
+            if (arriving.empty()) continue;
             int64_t kept = 0;
-            for (const Received& value : received) {
-                if (is_of(value) && value.from <= arriving.from && value.until >= arriving.from)
-                    kept += value.bytes;
+            for (const auto& earlier : some) {
+                for (const Received& value : earlier)
+                    if (value.from <= arriving[0].from && value.until >= arriving[0].from)
+                        kept += value.bytes;
             }
             most = std::max(most, kept);
         }
@@ -75,7 +75,8 @@ class Counter {
         for (size_t m = 0; m < members_.size(); ++m) cost.link = std::max({cost.link, sent[m], got[m]});
         for (const MemberExchanges& member : members_)
             cost.scratch =
-                std::max(cost.scratch, member.most_kept(collective.first_round, collective.rounds));
+                std::max(cost.scratch, member.most_kept(static_cast<size_t>(collective.first_round),
+                                                        static_cast<size_t>(collective.rounds)));
         return cost;
     }
 

@@ -108,10 +108,10 @@ class Device {
 
     // Whether programs of this device can meet those of other members through such a communicator.
     virtual bool can_embed(CommunicatorKind /*kind*/) const { return false; }
-    // Makes this the device of one of a communicator's members, before its first stream. compile() takes
-    // collectives from then on. A run is one with those of the other members: whoever runs them queues the
-    // same segment of every member, with one stop word, before waiting for any. `communicator` outlives the
-    // device. Only where can_embed() says so.
+    // Makes this the device of one of a communicator's members, before its first stream. Collectives
+    // are among what it supports from then on. A run is one with those of the other members: whoever runs
+    // them queues the same segment of every member, with one stop word, before waiting for any.
+    // `communicator` outlives the device. Only where can_embed() says so.
     virtual void join(Communicator& communicator, int member);
 
     // Measures products of many rows with weights like this one, stored in that buffer type, while the device

@@ -105,6 +105,7 @@ Outcome Engine::step(std::span<const Feed> feeds) {
     Slot& slot = *slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
     ir::StepView& view = slot.view(capacity);
+    logit_rows_ = 0;  // the last step's are overwritten
     fill_tokens(view, feeds);
     fill_groups(view, change);
     if (slices_ > 0) fill_choices(view, feeds);

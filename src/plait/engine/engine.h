@@ -60,8 +60,8 @@ class Engine {
     // Appends the feeds' tokens, a sequence at most once, at most options().micro_batch tokens in all. Throws
     // Error when a token id, the context, pages or the limits do not allow it, or the device fails.
     Outcome step(std::span<const Feed> feeds);
-    // Logits of the last step that was done, [vocabulary] per row, in the order of feeds and tokens. Valid
-    // until the next step, unless all of its feeds had samplers.
+    // Logits of the last step, [vocabulary] per row, in the order of feeds and tokens; no rows when it was
+    // not done. Valid until the next step, unless all of its feeds had samplers.
     std::span<const float> logits(int64_t row) const;
     int64_t logit_rows() const { return logit_rows_; }
     // The token that the sampler of that row's feed chooses; it is not accepted yet. From what the members

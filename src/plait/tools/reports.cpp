@@ -174,7 +174,9 @@ namespace {
 // Nothing where everything went without.
 std::string gathered_text(int64_t rows) {
     if (rows == 0) return "";
-    return fmt::format("; {} row{} of logits read whole (see --candidates)", rows, rows == 1 ? "" : "s");
+    return fmt::format(
+        "; {} row{} of logits read whole (for --candidates, or the changes of --repeat-last-n, were too few)",
+        rows, rows == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -220,14 +222,16 @@ std::string bench_text(const BenchResult& result) {
     text += split_text("prompt", result.members, &MemberTimes::prompt);
     text += split_text("generation", result.members, &MemberTimes::generation);
     text += products_text(result.products);
-    text += fmt::format(
-        "reading      {:>9.2f} GB/s of weights while generating, {:.0f} % of the memory's {:.2f} GB/s "
-        "({:.2f} before, "
-        "{:.2f} after)\nmemory       {:>9.1f} MiB peak, {:.1f} MiB weights\n",
-        gbps(result.read_rate), 100 * result.share_of_ceiling,
-        gbps(std::max(result.read_ceiling_before, result.read_ceiling_after)),
-        gbps(result.read_ceiling_before), gbps(result.read_ceiling_after),
-        mib(static_cast<int64_t>(result.peak_rss_bytes)), mib(result.weights_bytes));
+    if (result.generation_tps.median > 0) {
+        text += fmt::format(
+            "reading      {:>9.2f} GB/s of weights while generating, {:.0f} % of the memory's {:.2f} GB/s "
+            "({:.2f} before, {:.2f} after)\n",
+            gbps(result.read_rate), 100 * result.share_of_ceiling,
+            gbps(std::max(result.read_ceiling_before, result.read_ceiling_after)),
+            gbps(result.read_ceiling_before), gbps(result.read_ceiling_after));
+    }
+    text += fmt::format("memory       {:>9.1f} MiB peak, {:.1f} MiB weights\n",
+                        mib(static_cast<int64_t>(result.peak_rss_bytes)), mib(result.weights_bytes));
     if (!result.greedy_checksum.empty()) text += fmt::format("greedy ids   {}\n", result.greedy_checksum);
     return text;
 }
@@ -268,8 +272,7 @@ std::string devices_text(const DevicesReport& report) {
     if (report.sums) {
         text += fmt::format(
             "sums over {} members, 2048 wide: 2 rows in {:.1f} us (meeting alone {:.1f} us), 512 rows at "
-            "{:.1f} "
-            "GB/s of terms read and results written\n",
+            "{:.1f} GB/s of terms read and results written, as far as the caches hold them\n",
             report.sums->members, 1e6 * report.sums->few_rows, 1e6 * report.sums->barrier,
             gbps(report.sums->rate));
     }

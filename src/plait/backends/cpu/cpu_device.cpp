@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plait/backends/cpu/kernels/meetings.h"
 #include "plait/backends/cpu/packing.h"
 #include "plait/backends/cpu/product_speed.h"
 #include "plait/backends/cpu/program.h"
@@ -84,6 +85,7 @@ void CpuDevice::join(device::Communicator& communicator, int member) {
     auto& group = dynamic_cast<collectives::local::LocalGroup&>(communicator);
     group.join(member, cores_, wanted());
     group_ = {.group = &group, .member = member};
+    for (const ir::OpId op : meeting_ops()) description_.rows.push_back({.op = op});
 }
 
 collectives::local::Wanted CpuDevice::wanted() const {

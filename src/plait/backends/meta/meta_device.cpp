@@ -129,8 +129,10 @@ MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
             collective.place = device::CollectivePlace::inside_programs;
             collective.scratch = 0;  // terms are read where they are
         }
+        // What was lowered only told of costs.
+        return {std::move(sharded.graphs), {}, std::move(sharded.outputs), std::move(collectives)};
     }
-    return {std::move(sharded.graphs), std::move(lowered), std::move(sharded.outputs),
+    return {std::move(lowered.graphs), std::move(lowered.rounds), std::move(sharded.outputs),
             std::move(collectives)};
 }
 
@@ -141,7 +143,7 @@ std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> gr
     members_.layouts.clear();
     for (int m = 0; m < members_.count(); ++m) {
         std::vector<const ir::Graph*> own;
-        for (const Cut& whole : cuts) own.push_back(&whole.lowered.graphs[static_cast<size_t>(m)]);
+        for (const Cut& whole : cuts) own.push_back(&whole.graphs[static_cast<size_t>(m)]);
         members_.layouts.push_back(members_.device(m).choose_layouts(own, weight_count));
         for (size_t weight = 0; weight < weight_count; ++weight) {
             if (members_.layouts.back()[weight] >= 0) chosen[weight] = kMembersChoose;
@@ -152,12 +154,10 @@ std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> gr
 
 std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std::span<const int>) {
     Cut whole = cut(graph);
-    const bool together = members_.group != nullptr;
-    const std::vector<ir::Graph>& graphs = together ? whole.graphs : whole.lowered.graphs;
     std::vector<std::unique_ptr<device::Program>> programs;
     for (int m = 0; m < members_.count(); ++m) {
         const auto member = static_cast<size_t>(m);
-        programs.push_back(members_.device(m).compile(graphs[member], members_.layouts[member]));
+        programs.push_back(members_.device(m).compile(whole.graphs[member], members_.layouts[member]));
     }
     std::vector<device::StoredTensor> outputs;
     for (size_t i = 0; i < whole.outputs.size(); ++i) {
@@ -168,10 +168,8 @@ std::unique_ptr<device::Program> MetaDevice::compile(const ir::Graph& graph, std
         for (int m = 0; m < members_.count(); ++m)
             largest_output_part_ = std::max(largest_output_part_, part_desc(outputs.back(), m).bytes());
     }
-    if (together) whole.lowered.rounds.clear();
-    return std::make_unique<MetaProgram>(std::move(programs), std::move(whole.lowered.rounds),
-                                         std::move(outputs), std::move(whole.collectives), graph.capacity(),
-                                         staging_);
+    return std::make_unique<MetaProgram>(std::move(programs), std::move(whole.rounds), std::move(outputs),
+                                         std::move(whole.collectives), graph.capacity(), staging_);
 }
 
 std::unique_ptr<device::Stream> MetaDevice::make_stream() {

@@ -64,8 +64,9 @@ class MetaDevice : public device::Device {
     void form_group();
 
     struct Cut {
-        std::vector<ir::Graph> graphs;  // with collectives
-        collectives::LoweredGraphs lowered;
+        // With collectives where the members run together, else with exchanges, whose rounds follow.
+        std::vector<ir::Graph> graphs;
+        std::vector<collectives::Round> rounds;
         std::vector<ir::Layout> outputs;
         std::vector<device::CollectiveDescription> collectives;
     };

@@ -134,6 +134,12 @@ const Kernel& meeting_kernel(const ir::Op& op) {
     return broadcast;
 }
 
+std::span<const ir::OpId> meeting_ops() {
+    static const ir::OpId ops[] = {ir::op_id_of<ir::AllReduce>(), ir::op_id_of<ir::AllGather>(),
+                                   ir::op_id_of<ir::ReduceScatter>(), ir::op_id_of<ir::Broadcast>()};
+    return ops;
+}
+
 bool is_dealt(const KernelCall& call) {
     if (!std::holds_alternative<ir::AllReduce>(*call.op)) return false;
     if (*call.step().token_count <= kFewTokens) return false;  // own copies are in use

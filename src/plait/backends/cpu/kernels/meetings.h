@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "plait/backends/cpu/kernel.h"
 
 // Collectives among members that reach each other's memory: at a meeting every member's term is there, and
@@ -8,6 +10,9 @@ namespace plait::backends::cpu {
 
 // An item is what a member makes for itself.
 const Kernel& meeting_kernel(const ir::Op& op);
+
+// The ops that meeting_kernel() knows.
+std::span<const ir::OpId> meeting_ops();
 
 // Whether the meeting's work is dealt to all threads of the group: sums of many values, of which each thread
 // makes a slice for all members, where otherwise every member would add up all of them.
