@@ -60,7 +60,9 @@ TEST_P(MembersMemory, AProcessGrowsByWhatItsMembersNeed) {
     }
     fmt::print("members {} bytes, the process grew by {} ({:+.2f} %), at most {}\n", members, grown,
                100.0 * static_cast<double>(grown - members) / static_cast<double>(members), most);
-    EXPECT_LE(static_cast<double>(grown), 1.03 * static_cast<double>(members));
+    // What no plan counts: the programs, one for each capacity and member, some 24 MiB here.
+    constexpr double kPrograms = 32 << 20;
+    EXPECT_LE(static_cast<double>(grown), 1.01 * static_cast<double>(members) + kPrograms);
 }
 
 }  // namespace
