@@ -111,8 +111,6 @@ class Joining {
     }
 
   private:
-    static constexpr size_t kMostSlices = 256;
-
     std::span<const Slice> slices_;
     std::array<size_t, kMostSlices> taken_{};
 };

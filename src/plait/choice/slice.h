@@ -75,9 +75,12 @@ constexpr bool is_complete(int64_t found, int64_t top, int64_t logits) {
 void answer(const Ask& ask, std::span<const Change> changes, std::span<const float> logits, int32_t first_id,
             std::span<Candidate> room, Slice to);
 
-// One answer of several slices of a row that have no id in common: no list is longer than wanted, and what is
-// listed is the best there is, so the list ends where a slice that left candidates out has none left. No more
-// than there is room for, nor than `top`.
+// At least as many as a device may have members.
+inline constexpr size_t kMostSlices = 256;
+
+// One answer of several slices, at most kMostSlices, of a row that have no id in common: no list is longer
+// than wanted, and what is listed is the best there is, so the list ends where a slice that left candidates
+// out has none left. No more than there is room for, nor than `top`.
 void join(std::span<const Slice> slices, int64_t top, Slice to);
 
 }  // namespace plait::choice

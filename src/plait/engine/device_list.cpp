@@ -16,7 +16,6 @@ namespace {
 constexpr const char* kKnownDevices =
     "cpu, cpu:CORES (such as cpu:0-3), cpu*N (the cores dealt to N), cpu:numa (one for each NUMA node), sim, "
     "sim:BYTES (such as sim:2G)";
-constexpr int kMostDevices = 256;
 
 ListedDevice parse_device(const std::string& text) {
     ListedDevice device{.text = text};

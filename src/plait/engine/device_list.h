@@ -10,6 +10,8 @@
 // What people write behind --devices. Pure functions.
 namespace plait::engine {
 
+inline constexpr int kMostDevices = 256;
+
 // One device of a list.
 struct ListedDevice {
     std::string text;  // as it was written, without the count

@@ -7,6 +7,7 @@
 
 #include "plait/base/ensure.h"
 #include "plait/base/error.h"
+#include "plait/engine/device_list.h"
 #include "plait/engine/ladder.h"
 #include "plait/engine/memory_fit.h"
 
@@ -25,7 +26,7 @@ std::vector<state::GroupSpec> group_specs(const Prepared& prepared) {
     return specs;
 }
 
-constexpr size_t kMostSlices = 256;  // as many as there can be members
+static_assert(choice::kMostSlices >= size_t{kMostDevices});
 
 int64_t output_rows(const Feed& feed) {
     const auto tokens = static_cast<int64_t>(feed.tokens.size());
@@ -166,7 +167,7 @@ choice::Slice Engine::answer(int64_t row) {
         return choice::Slice(answers_.data() + (row * slices_ + i) * bytes, count);
     };
     if (slices_ == 1) return slice(0);
-    std::array<choice::Slice, kMostSlices> slices;
+    std::array<choice::Slice, choice::kMostSlices> slices;
     for (int64_t i = 0; i < slices_; ++i) slices[static_cast<size_t>(i)] = slice(i);
     const choice::Slice joined(joined_.data(), slices_ * count);
     choice::join(std::span(slices).first(static_cast<size_t>(slices_)), slices_ * count, joined);

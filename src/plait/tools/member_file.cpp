@@ -9,6 +9,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/quote.h"
+#include "plait/engine/device_list.h"
 #include "plait/engine/devices.h"
 
 namespace plait::tools {
@@ -17,7 +18,6 @@ namespace {
 using engine::DescribedDevice;
 using nlohmann::json;
 
-constexpr size_t kMostMembers = 256;
 constexpr int64_t kMostThreads = 1024;
 constexpr uint64_t kMostNode = 1023;
 constexpr size_t kMostName = 100;  // bytes of a name
@@ -160,8 +160,9 @@ std::vector<DescribedDevice> parse_members(std::string_view text, const std::str
     const json& list = of_devices ? document["devices"] : document;
     if (!list.is_array())
         throw Error(fmt::format("{}: expected a list of devices, found {}", source, shown(list)));
-    if (list.empty() || list.size() > kMostMembers)
-        throw Error(fmt::format("{}: expected 1 to {} devices, found {}", source, kMostMembers, list.size()));
+    if (list.empty() || list.size() > engine::kMostDevices)
+        throw Error(
+            fmt::format("{}: expected 1 to {} devices, found {}", source, engine::kMostDevices, list.size()));
     std::vector<DescribedDevice> devices;
     for (size_t i = 0; i < list.size(); ++i)
         devices.push_back(MemberReader(list[i], fmt::format("{}: member {}", source, i)).read(i));

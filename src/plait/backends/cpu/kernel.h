@@ -116,6 +116,8 @@ struct Kernel {
     void (*values)(const KernelCall& call, int64_t begin, int64_t count) = nullptr;
 };
 inline constexpr int64_t kNoStretch = 0;
+// How many pieces an extent makes.
+constexpr int64_t ceil_div(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
 // Rows of the output that share an item of a kernel that can lead.
 inline constexpr int64_t kRowsPerItem = 256;
 // What few tokens are.

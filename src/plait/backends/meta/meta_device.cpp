@@ -116,12 +116,22 @@ device::Placement MetaDevice::place_model(std::span<const ir::WeightSpec> weight
     return {placement_.weights, placement_.state};
 }
 
+plan::MemberGraphs MetaDevice::shard(const ir::Graph& graph) const {
+    if (options_.by_rows)
+        return plan::shard_rows(graph, placement_, members_.count(), options_.main,
+                                {.check_members = options_.check_members});
+    return plan::shard(graph, placement_, members_.count(),
+                       {.check_members = options_.check_members, .alike = alike_});
+}
+
+std::vector<ir::Graph> MetaDevice::member_graphs(const ir::Graph& graph) const {
+    plan::MemberGraphs sharded = shard(graph);
+    if (members_.group != nullptr) return std::move(sharded.graphs);
+    return collectives::lower(sharded.graphs, way_).graphs;
+}
+
 MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
-    plan::MemberGraphs sharded =
-        options_.by_rows ? plan::shard_rows(graph, placement_, members_.count(), options_.main,
-                                            {.check_members = options_.check_members})
-                         : plan::shard(graph, placement_, members_.count(),
-                                       {.check_members = options_.check_members, .alike = alike_});
+    plan::MemberGraphs sharded = shard(graph);
     collectives::LoweredGraphs lowered = collectives::lower(sharded.graphs, way_);
     auto collectives = described(sharded.collectives, lowered);
     if (members_.group != nullptr) {
@@ -137,13 +147,13 @@ MetaDevice::Cut MetaDevice::cut(const ir::Graph& graph) const {
 }
 
 std::vector<int> MetaDevice::choose_layouts(std::span<const ir::Graph* const> graphs, size_t weight_count) {
-    std::vector<Cut> cuts;
-    for (const ir::Graph* graph : graphs) cuts.push_back(cut(*graph));
+    std::vector<std::vector<ir::Graph>> cuts;
+    for (const ir::Graph* graph : graphs) cuts.push_back(member_graphs(*graph));
     std::vector<int> chosen(weight_count, -1);
     members_.layouts.clear();
     for (int m = 0; m < members_.count(); ++m) {
         std::vector<const ir::Graph*> own;
-        for (const Cut& whole : cuts) own.push_back(&whole.graphs[static_cast<size_t>(m)]);
+        for (const auto& members : cuts) own.push_back(&members[static_cast<size_t>(m)]);
         members_.layouts.push_back(members_.device(m).choose_layouts(own, weight_count));
         for (size_t weight = 0; weight < weight_count; ++weight) {
             if (members_.layouts.back()[weight] >= 0) chosen[weight] = kMembersChoose;

@@ -63,10 +63,13 @@ class MetaDevice : public device::Device {
     // Members whose programs can meet join a group, unless something is wanted that needs the host between.
     void form_group();
 
+    plan::MemberGraphs shard(const ir::Graph& graph) const;
+    // What the members run: with collectives where they run together, else with exchanges.
+    std::vector<ir::Graph> member_graphs(const ir::Graph& graph) const;
+    // The same with what belongs to it.
     struct Cut {
-        // With collectives where the members run together, else with exchanges, whose rounds follow.
         std::vector<ir::Graph> graphs;
-        std::vector<collectives::Round> rounds;
+        std::vector<collectives::Round> rounds;  // of the exchanges
         std::vector<ir::Layout> outputs;
         std::vector<device::CollectiveDescription> collectives;
     };

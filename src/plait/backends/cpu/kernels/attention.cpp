@@ -14,8 +14,6 @@ namespace {
 // Items per worker below which work is cut finer.
 constexpr int64_t kItemsPerWorker = 4;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 AttentionSizes sizes_of(const KernelCall& call) {
     const ir::TensorDesc inputs[] = {call.in(0).desc, call.in(1).desc, call.in(2).desc};
     return {call.as<ir::Attention>(), inputs};

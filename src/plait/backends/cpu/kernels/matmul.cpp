@@ -20,8 +20,6 @@ static_assert(kRowBlock % simd::kPackedRows == 0 && kRowBlock % kQuantisedBlock 
 // Of an expert's rows, when its tokens have to be looked for first.
 constexpr int64_t kExpertRowBlock = 128;
 
-int64_t blocks(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
-
 // How the operands of one kernel row lie, and which SIMD kernel multiplies them.
 struct F32Rows {
     // Fills in where the activations from row `row` on lie.
@@ -104,7 +102,7 @@ struct DecodedRows : F32Rows {
 
 int64_t matmul_items(const KernelCall& call) {
     const int64_t tokens = call.operands.rows(call.in(0));
-    return blocks(tokens, kTokenBlock) * blocks(matrix_rows(call.in(1).desc), kRowBlock);
+    return ceil_div(tokens, kTokenBlock) * ceil_div(matrix_rows(call.in(1).desc), kRowBlock);
 }
 
 // Token blocks are the outer count: neighbours in time share weights' rows only in the last cache, but
@@ -113,7 +111,7 @@ template <class Layout>
 void run_matmul(const KernelCall& call, int64_t item, std::byte* workspace) {
     const ir::TensorDesc& weight = call.in(1).desc;
     const int64_t rows = matrix_rows(weight);
-    const int64_t row_blocks = blocks(rows, kRowBlock);
+    const int64_t row_blocks = ceil_div(rows, kRowBlock);
     const int64_t row = item % row_blocks * kRowBlock;
     const int64_t token = item / row_blocks * kTokenBlock;
     const int64_t tokens = call.operands.rows(call.in(0));
@@ -168,13 +166,13 @@ bool by_slot(const Experts& experts) { return experts.slots == experts.used; }
 
 int64_t expert_items(const KernelCall& call) {
     const Experts experts{call};
-    if (by_slot(experts)) return experts.slots * blocks(experts.rows, kRowBlock);
-    return (experts.here + 1) * blocks(experts.rows, kExpertRowBlock);
+    if (by_slot(experts)) return experts.slots * ceil_div(experts.rows, kRowBlock);
+    return (experts.here + 1) * ceil_div(experts.rows, kExpertRowBlock);
 }
 
 template <class Layout>
 void run_slot(const Experts& experts, int64_t item, std::byte* workspace) {
-    const int64_t row_blocks = blocks(experts.rows, kRowBlock);
+    const int64_t row_blocks = ceil_div(experts.rows, kRowBlock);
     const int64_t row = item % row_blocks * kRowBlock;
     const int64_t slot = item / row_blocks;
     const int64_t expert = experts.expert_of(slot);
@@ -194,7 +192,7 @@ int64_t places_bytes(int64_t slots) { return (2 * slots * int64_t{sizeof(int32_t
 
 template <class Layout>
 void run_expert(const Experts& experts, int64_t item, std::byte* workspace) {
-    const int64_t row_blocks = blocks(experts.rows, kExpertRowBlock);
+    const int64_t row_blocks = ceil_div(experts.rows, kExpertRowBlock);
     const int64_t row = item % row_blocks * kExpertRowBlock;
     const int64_t expert = item / row_blocks;
     const bool nobodys = expert == experts.here;

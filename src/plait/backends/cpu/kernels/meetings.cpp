@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plait/backends/cpu/kernels/rows.h"
 #include "plait/base/ensure.h"
 
 namespace plait::backends::cpu {
@@ -10,26 +11,12 @@ namespace {
 
 using collectives::local::Part;
 
-int64_t row_width(const ir::Operand& operand) { return operand.desc.shape.last(); }
-
 int64_t output_rows(const KernelCall& call) {
     return call.operands.outputs.empty() ? 0 : call.operands.inner_rows(call.out());
 }
 
 const float* term_row(const KernelCall& call, int member, int64_t row, int64_t width) {
     return call.meeting->part(member).term + row * width;
-}
-
-simd::BinaryFn combine_function(const simd::KernelTable& simd, ir::Reduction reduction) {
-    switch (reduction) {
-        case ir::Reduction::sum:
-            return simd.add;
-        case ir::Reduction::max:
-            return simd.larger;
-        case ir::Reduction::min:
-            return simd.smaller;
-    }
-    return nullptr;
 }
 
 // `count` values of every member's term from value `begin` on, combined in the members' order.
@@ -50,13 +37,12 @@ void combine_terms(const KernelCall& call, ir::Reduction reduction, int64_t begi
 constexpr int64_t kPieceValues = 1024;
 static_assert(kPieceValues % kQuantisedBlock == 0);
 
-int64_t pieces_of_row(int64_t width) { return (width + kPieceValues - 1) / kPieceValues; }
+int64_t pieces_of_row(int64_t width) { return ceil_div(width, kPieceValues); }
 int64_t rows_of_item(int64_t width) { return std::max<int64_t>(1, kPieceValues / width); }
 
 int64_t all_reduce_items(const KernelCall& call) {
     const int64_t width = row_width(call.out());
-    const int64_t together = rows_of_item(width);
-    return (output_rows(call) + together - 1) / together * pieces_of_row(width);
+    return ceil_div(output_rows(call), rows_of_item(width)) * pieces_of_row(width);
 }
 
 // The values that an item makes.

@@ -1,8 +1,9 @@
+#include "plait/backends/cpu/kernels/rows.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "plait/backends/cpu/kernel.h"
 #include "plait/backends/cpu/kernels/by_format.h"
 #include "plait/backends/cpu/packing.h"
 #include "plait/base/ensure.h"
@@ -11,8 +12,6 @@
 // reference.
 namespace plait::backends::cpu {
 namespace {
-
-int64_t row_width(const ir::Operand& operand) { return operand.desc.shape.last(); }
 
 // Innermost rows of an operand that this step has.
 int64_t row_items(const KernelCall& call) {
@@ -75,18 +74,6 @@ void run_add(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {
     const bool per_row = call.in(1).desc.shape.rank() == call.in(0).desc.shape.rank();
     call.simd->add(in_row(call, 0, item), in_row(call, 1, per_row ? item : 0), out_row(call, item),
                    row_width(call.in(0)));
-}
-
-simd::BinaryFn combine_function(const simd::KernelTable& simd, ir::Reduction reduction) {
-    switch (reduction) {
-        case ir::Reduction::sum:
-            return simd.add;
-        case ir::Reduction::max:
-            return simd.larger;
-        case ir::Reduction::min:
-            return simd.smaller;
-    }
-    return nullptr;
 }
 
 void run_combine(const KernelCall& call, int64_t item, std::byte* /*workspace*/) {

@@ -15,8 +15,6 @@ using ir::SampleCandidates;
 constexpr int64_t kSmallestPiece = 8192;  // ids; less is done sooner than shared
 constexpr int64_t kMostPieces = 64;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // How this step's rows are cut.
 struct Pieces {
     explicit Pieces(const KernelCall& call)
